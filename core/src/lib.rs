@@ -1,0 +1,29 @@
+//! Judges, reads and lays out safetensors bytes that somebody else holds: no heap, no I/O, no panic, no `unsafe`.
+//!
+//! Data flows one way; the modules stand in its order, and each uses only those before it:
+//!
+//! bytes -> frame -> header entries -> proven index -> tensor views
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod limits;
+
+mod span;
+
+mod dtype;
+mod error;
+mod json;
+mod rule;
+mod tensor;
+
+pub use dtype::{Dtype, DtypeSet};
+pub use error::{Blame, Error, ErrorKind, Expected, Field, Kind};
+pub use json::JsonStr;
+pub use rule::Rule;
+pub use span::{ByteLen, Offset, Span};
+pub use tensor::entry::{Entry, Shape};
+pub use tensor::frame::{Frame, Limits, PREFIX_BYTES};
+pub use tensor::header::Header;
+pub use tensor::in_order::Judged;
+pub use tensor::index::{Index, Metadata, Slot};
+pub use tensor::view::{Element, TensorView, ViewError};

@@ -1,0 +1,131 @@
+//! Places and lengths in a file: different types, 64 bits wide on every target, checked arithmetic only.
+
+use core::fmt;
+
+/// A place, in bytes from the start of whatever is measured (the file, unless the item says otherwise).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Offset(u64);
+
+/// A length in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ByteLen(u64);
+
+/// The bytes from `begin` up to, not including, `end`; `begin <= end` always holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    begin: Offset,
+    end: Offset,
+}
+
+impl Offset {
+    /// The place `bytes` from the start.
+    #[must_use]
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// The number of bytes before this place.
+    #[must_use]
+    pub const fn value(self) -> u64 {
+        self.0
+    }
+
+    /// The place `len` further on, or `None` beyond `u64::MAX`.
+    #[must_use]
+    pub const fn checked_add(self, len: ByteLen) -> Option<Self> {
+        match self.0.checked_add(len.0) {
+            Some(sum) => Some(Self(sum)),
+            None => None,
+        }
+    }
+}
+
+impl ByteLen {
+    /// A length of `bytes` bytes.
+    #[must_use]
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// The number of bytes.
+    #[must_use]
+    pub const fn value(self) -> u64 {
+        self.0
+    }
+}
+
+impl Span {
+    /// The bytes from `begin` up to `end`, or `None` if they stand the wrong way round.
+    #[must_use]
+    pub const fn new(begin: u64, end: u64) -> Option<Self> {
+        if begin <= end { Some(Self { begin: Offset(begin), end: Offset(end) }) } else { None }
+    }
+
+    /// `len` bytes from `begin` on, or `None` beyond `u64::MAX`.
+    #[must_use]
+    pub const fn at(begin: Offset, len: ByteLen) -> Option<Self> {
+        match begin.checked_add(len) {
+            Some(end) => Some(Self { begin, end }),
+            None => None,
+        }
+    }
+
+    /// The first byte.
+    #[must_use]
+    pub const fn begin(self) -> Offset {
+        self.begin
+    }
+
+    /// The first byte that no longer belongs to it.
+    #[must_use]
+    pub const fn end(self) -> Offset {
+        self.end
+    }
+
+    /// How many bytes.
+    #[must_use]
+    pub const fn len(self) -> ByteLen {
+        ByteLen(self.end.0.wrapping_sub(self.begin.0))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.end.0 == self.begin.0
+    }
+
+    /// These bytes of `whole`, or `None` if it does not reach that far (or the machine cannot address it).
+    #[must_use]
+    pub fn of(self, whole: &[u8]) -> Option<&[u8]> {
+        let begin = usize::try_from(self.begin.0).ok()?;
+        let end = usize::try_from(self.end.0).ok()?;
+        whole.get(begin..end)
+    }
+}
+
+impl fmt::Display for Offset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for ByteLen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A place inside a header; headers are shorter than `u32::MAX` by [`limits`](crate::limits).
+pub(crate) fn narrow(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+/// The same place as an index.
+pub(crate) fn widen(place: u32) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
+/// A count of things in memory, as the `u64` that interfaces speak.
+pub(crate) fn count(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,19 @@
+//! Maps, commits and prints.
+
+pub mod error;
+
+pub mod disk;
+
+pub mod read_at;
+
+pub mod mapped;
+
+pub mod commit;
+
+pub use commit::Commit;
+pub use disk::Disk;
+#[cfg(unix)]
+pub use disk::OsDisk;
+pub use error::{Blame, Cause, Error, FileKind, terminal_safe};
+pub use mapped::Mapped;
+pub use read_at::{FileReader, ReadAt};

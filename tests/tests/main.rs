@@ -1,0 +1,3 @@
+//! The integration tests of the workspace, one module for each promise.
+
+mod commit;
