@@ -16,14 +16,20 @@ mod json;
 mod rule;
 mod tensor;
 
+mod sniff;
+
 pub use dtype::{Dtype, DtypeSet};
 pub use error::{Blame, Error, ErrorKind, Expected, Field, Kind};
 pub use json::JsonStr;
 pub use rule::Rule;
+pub use sniff::{Seems, sniff};
 pub use span::{ByteLen, Offset, Span};
 pub use tensor::entry::{Entry, Shape};
 pub use tensor::frame::{Frame, Limits, PREFIX_BYTES};
 pub use tensor::header::Header;
 pub use tensor::in_order::Judged;
-pub use tensor::index::{Index, Metadata, Slot};
+pub use tensor::index::{Index, Metadata, Proof, Slot};
+pub use tensor::layout::{Layout, LayoutError, TensorSpec};
+pub use tensor::notes::{Note, NoteKind, Notes};
+pub use tensor::slice::{Axis, Pick, Run, Slice, SliceError};
 pub use tensor::view::{Element, TensorView, ViewError};

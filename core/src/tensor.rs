@@ -13,3 +13,7 @@ pub(crate) mod sort;
 #[cfg(feature = "fast")]
 mod spelled;
 pub(crate) mod view;
+pub(crate) mod layout;
+pub(crate) mod notes;
+pub(crate) mod slice;
+mod writer;

@@ -1,7 +1,7 @@
 //! The header's bytes, of the length that the frame promised. Nothing else about them is known until they are judged.
 
 use crate::error::{Error, ErrorKind, Expected};
-use crate::json::{Scan, Stop, is_white_space};
+use crate::json::{Scan, Stop};
 use crate::span::narrow;
 use crate::tensor::entry;
 use crate::tensor::frame::{Frame, PREFIX_BYTES};
@@ -34,6 +34,15 @@ impl<'h> Header<'h> {
     #[must_use]
     pub fn text(&self) -> &'h [u8] {
         self.text
+    }
+
+    /// A number of slots that suffices for this header if it is good: cheap to find, seldom more than needed.
+    ///
+    /// Each entry has an opening brace, and one more belongs to the header itself.
+    #[must_use]
+    pub fn slots_bound(&self) -> usize {
+        let braces = self.text.iter().filter(|&&byte| byte == b'{');
+        braces.fold(0, |braces: usize, _| braces.wrapping_add(1)).saturating_sub(1)
     }
 
     /// Judges it without slots: all rules, no memory.
@@ -202,13 +211,6 @@ impl<'h> Header<'h> {
         let Err(fault) = core::str::from_utf8(self.text) else { return Ok(()) };
         let found = self.text.get(fault.valid_up_to()).copied().unwrap_or_default();
         Err(Error::new(ErrorKind::Utf8 { found }, in_file(narrow(fault.valid_up_to()))))
-    }
-
-    /// The first byte behind the closing brace that is white space other than the reference writer's 0x20.
-    pub(crate) fn odd_padding(&self, outline: &Outline) -> Option<u32> {
-        let mut scan = Scan::new(self.text, crate::span::widen(outline.padding_at));
-        while scan.take(b' ') {}
-        scan.peek().filter(|&byte| is_white_space(byte)).map(|_| scan.at())
     }
 }
 

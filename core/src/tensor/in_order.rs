@@ -9,6 +9,7 @@ use crate::tensor::header::Header;
 use crate::tensor::index::{Metadata, Slot};
 use crate::tensor::judge::{Crack, Outline, Sink, Tiling, Verdict};
 use crate::tensor::names;
+use crate::tensor::notes::Notes;
 
 /// A header in which no rule is broken, its tensors in offset order, without an index.
 ///
@@ -56,6 +57,12 @@ impl<'h> Judged<'h> {
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'h>> {
         Metadata::of(self.header.text(), &self.outline)
+    }
+
+    /// What is worth a note, though no rule is broken. Scans the header once more.
+    #[must_use]
+    pub fn notes(&self) -> Notes<'h> {
+        Notes::of(self.header, &self.outline)
     }
 
     /// The header that was judged.

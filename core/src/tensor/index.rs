@@ -8,6 +8,7 @@ use crate::tensor::entry::{Entry, Form, Members, Shape};
 use crate::tensor::header::Header;
 use crate::tensor::judge::{Crack, Outline, Sink, Tiling, Verdict};
 use crate::tensor::names::{self, NameOrder};
+use crate::tensor::notes::Notes;
 use crate::tensor::sort;
 
 /// Memory for one tensor of an [`Index`]: 48 bytes, of which the caller need not know more.
@@ -101,6 +102,15 @@ pub struct Index<'h, 's> {
     outline: Outline,
 }
 
+/// What [`Index::build`] found out beside the slots.
+#[derive(Clone, Copy, Debug)]
+pub struct Proof {
+    tensors: usize,
+    names: NameOrder,
+    first: u32,
+    outline: Outline,
+}
+
 impl<'h, 's> Index<'h, 's> {
     /// Judges a header by all rules and indexes it, in one slot a tensor.
     ///
@@ -133,6 +143,32 @@ impl<'h, 's> Index<'h, 's> {
         verdict.settle()?;
         tiling?.close(header.frame().data_begin(), header.frame().data_len().value())?;
         Ok(Self { header, slots, names, first, outline })
+    }
+
+    /// What was proven, to be kept beside a header and slots that the caller owns.
+    ///
+    /// ```
+    /// # use safestep_core::{Frame, Index, Limits, Slot};
+    /// # let file = b"\x40\0\0\0\0\0\0\0{\"w\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[0,8]}}        ________";
+    /// # let header = Frame::read(file, 80, Limits::default())?.header(&file[8..72])?;
+    /// let mut slots = vec![Slot::EMPTY; header.slots_bound()];
+    /// let proof = Index::build(header, &mut slots)?.proof();
+    /// // ... later, without judging again:
+    /// let index = Index::again(header, &slots, proof);
+    /// assert!(index.get("w").is_some());
+    /// # Ok::<(), safestep_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn proof(&self) -> Proof {
+        Proof { tensors: self.slots.len(), names: self.names, first: self.first, outline: self.outline }
+    }
+
+    /// The index that a proof came from, given the same header and slots. With others it finds nonsense, and no more.
+    #[must_use]
+    pub fn again(header: Header<'h>, slots: &'s [Slot], proof: Proof) -> Self {
+        let Proof { tensors, names, first, outline } = proof;
+        let slots = slots.get(..tensors).unwrap_or(slots);
+        Self { header, slots, names, first, outline }
     }
 
     /// The number of tensors.
@@ -183,12 +219,10 @@ impl<'h, 's> Index<'h, 's> {
         self.header
     }
 
-    pub(crate) fn outline(&self) -> &Outline {
-        &self.outline
-    }
-
-    pub(crate) fn slots(&self) -> &'s [Slot] {
-        self.slots
+    /// What is worth a note, though no rule is broken. Scans the header once more.
+    #[must_use]
+    pub fn notes(&self) -> Notes<'h> {
+        Notes::of(self.header, &self.outline)
     }
 
     fn entry(&self, slot: &Slot) -> Entry<'h> {
