@@ -8,6 +8,8 @@ use std::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use safestep_core::{ErrorKind, Rule, Seems, sniff};
+
 /// An action on a path that could not be done, and why.
 ///
 /// Displays as one line: `cannot <doing> <path>: <because>`.
@@ -70,7 +72,12 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.because {
             Cause::Io(error) | Cause::NotDurable(error) => Some(error),
-            Cause::NotRegular(_) | Cause::Shrank { .. } | Cause::PastEnd { .. } | Cause::Abandoned => None,
+            Cause::Bad(bad) => Some(&bad.error),
+            Cause::NotRegular(_)
+            | Cause::Shrank { .. }
+            | Cause::PastEnd { .. }
+            | Cause::Abandoned
+            | Cause::Refused(_) => None,
         }
     }
 }
@@ -99,6 +106,10 @@ pub enum Cause {
     },
     /// An earlier error had already ended this commit; nothing is written any more.
     Abandoned,
+    /// The bytes break a rule of the format.
+    Bad(Box<BadFile>),
+    /// What was to be written breaks a rule of the format (W5): one line that says which.
+    Refused(String),
     /// The new file has taken its name, but syncing the directory failed.
     NotDurable(io::Error),
 }
@@ -107,6 +118,7 @@ impl Cause {
     /// Who is to blame for this cause.
     pub fn blame(&self) -> Blame {
         match self {
+            Self::Bad(_) | Self::Refused(_) => Blame::Data,
             Self::Io(_)
             | Self::NotRegular(_)
             | Self::Shrank { .. }
@@ -128,6 +140,8 @@ impl fmt::Display for Cause {
             Self::PastEnd { wanted_bytes, length_bytes } => {
                 write!(f, "bytes up to {wanted_bytes} were asked for and it has {length_bytes}")
             }
+            Self::Bad(bad) => bad.fmt(f),
+            Self::Refused(reason) => terminal_safe(reason).fmt(f),
             Self::Abandoned => f.write_str("an earlier error had already ended this write"),
             Self::NotDurable(error) => write!(
                 f,
@@ -136,6 +150,74 @@ impl fmt::Display for Cause {
             ),
         }
     }
+}
+
+/// A verdict on a file, with what the header says at its place.
+#[derive(Clone, Debug)]
+pub struct BadFile {
+    /// The rule, the place, what was expected and what was found.
+    pub error: safestep_core::Error,
+    /// The tensor, or the key in `__metadata__`, that it is about.
+    pub name: Option<String>,
+    /// What stands at the place, where that says more.
+    pub found: Option<String>,
+    /// What the file seems to be, if it is no safetensors file at all.
+    pub seems: Option<Seems>,
+}
+
+impl BadFile {
+    /// A verdict on the file that begins with `first`, with names and words taken from its `header`, if that was read.
+    pub fn new(error: safestep_core::Error, first: &[u8], header: &[u8]) -> Self {
+        let stranger =
+            matches!(error.rule(), Some(Rule::Short | Rule::TooLarge | Rule::PastEnd | Rule::Start));
+        let seems = if stranger { sniff(first) } else { None };
+        let name = error.name_of(header).map(|name| name.to_string());
+        Self { error, name, found: word_at(error, header), seems }
+    }
+
+    /// What is wrong, in words: what was expected, what was found.
+    pub fn message(&self) -> String {
+        let mut message = self.error.kind().to_string();
+        if let Some(found) = &self.found {
+            message.push_str(&format!(": {found}"));
+        }
+        if let Some(seems) = self.seems {
+            message.push_str(&format!("; the file seems to be {seems}"));
+        }
+        message
+    }
+}
+
+impl fmt::Display for BadFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(rule) = self.error.rule() {
+            write!(f, "{rule} at byte {}", self.error.at())?;
+        }
+        if let Some(name) = &self.name {
+            write!(f, ", {:?}", terminal_safe(name).to_string())?;
+        }
+        write!(f, ": {}", terminal_safe(&self.message()))
+    }
+}
+
+/// The word of the header at an error's place, for the kinds of error whose own words do not hold it.
+fn word_at(error: safestep_core::Error, header: &[u8]) -> Option<String> {
+    match error.kind() {
+        ErrorKind::DtypeUnknown
+        | ErrorKind::FieldUnknown
+        | ErrorKind::Shape { .. }
+        | ErrorKind::Offsets { .. } => {}
+        _ => return None,
+    }
+    const LONGEST: usize = 40;
+    let at = usize::try_from(error.at().value()).ok()?.checked_sub(8)?;
+    let rest = header.get(at..)?;
+    let end = match rest.first()? {
+        b'"' => 2 + rest.get(1..)?.iter().position(|&byte| byte == b'"')?,
+        _ => rest.iter().position(|byte| matches!(byte, b',' | b']' | b'}' | b' ' | b'\n'))?,
+    };
+    let word = String::from_utf8_lossy(rest.get(..end.min(LONGEST))?).into_owned();
+    Some(if end > LONGEST { word + "..." } else { word })
 }
 
 /// Where the fault lies.

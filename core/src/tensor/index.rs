@@ -5,6 +5,7 @@ use crate::error::{Error, ErrorKind};
 use crate::json::JsonStr;
 use crate::span::{Span, count, narrow, widen};
 use crate::tensor::entry::{Entry, Form, Members, Shape};
+use crate::tensor::frame::Frame;
 use crate::tensor::header::Header;
 use crate::tensor::judge::{Crack, Outline, Sink, Tiling, Verdict};
 use crate::tensor::names::{self, NameOrder};
@@ -154,7 +155,7 @@ impl<'h, 's> Index<'h, 's> {
     /// let mut slots = vec![Slot::EMPTY; header.slots_bound()];
     /// let proof = Index::build(header, &mut slots)?.proof();
     /// // ... later, without judging again:
-    /// let index = Index::again(header, &slots, proof);
+    /// let index = Index::again(*header.frame(), header.text(), &slots, proof);
     /// assert!(index.get("w").is_some());
     /// # Ok::<(), safestep_core::Error>(())
     /// ```
@@ -163,12 +164,13 @@ impl<'h, 's> Index<'h, 's> {
         Proof { tensors: self.slots.len(), names: self.names, first: self.first, outline: self.outline }
     }
 
-    /// The index that a proof came from, given the same header and slots. With others it finds nonsense, and no more.
+    /// The index that a proof came from, given the same frame, header and slots. With others it finds nonsense, and no
+    /// more.
     #[must_use]
-    pub fn again(header: Header<'h>, slots: &'s [Slot], proof: Proof) -> Self {
+    pub fn again(frame: Frame, text: &'h [u8], slots: &'s [Slot], proof: Proof) -> Self {
         let Proof { tensors, names, first, outline } = proof;
         let slots = slots.get(..tensors).unwrap_or(slots);
-        Self { header, slots, names, first, outline }
+        Self { header: Header::new(frame, text), slots, names, first, outline }
     }
 
     /// The number of tensors.

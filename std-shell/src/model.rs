@@ -1,0 +1,11 @@
+//! A path becomes a judged model file; tensors become a model file; a model file becomes the same in canonical layout.
+
+pub mod file;
+
+pub mod write;
+
+pub mod rewrite;
+
+pub use file::{Access, Model};
+pub use rewrite::{Rewritten, Watch, rewrite};
+pub use write::{ModelWriter, TensorPlan};
