@@ -1,6 +1,7 @@
 //! What can be wrong: a broken rule with its place, or a caller that lent too little. `Copy`, one line, no heap.
 
 use crate::dtype::Dtype;
+use crate::json::{Expected, JsonStr, Kind};
 use crate::rule::Rule;
 use crate::span::{Offset, Span, widen};
 use core::fmt;
@@ -190,52 +191,6 @@ pub enum ErrorKind {
     },
 }
 
-/// What a JSON text could go on with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
-    /// A value.
-    Value,
-    /// A key, or the closing brace of an empty object.
-    KeyOrClose,
-    /// A key.
-    Key,
-    /// The colon after a key.
-    Colon,
-    /// A comma or the closing bracket.
-    CommaOrClose,
-    /// A digit.
-    Digit,
-    /// The rest of `true`, `false` or `null`.
-    Literal,
-    /// A character of a string, or its closing quote.
-    Character,
-    /// One of `"\/bfnrtu`, with four hexadecimal digits after `u`.
-    Escape,
-    /// A low surrogate after a high one, and none elsewhere.
-    Surrogate,
-    /// No deeper nesting.
-    Shallower,
-}
-
-/// The kinds of JSON value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `{...}`
-    Object,
-    /// `[...]`
-    Array,
-    /// `"..."`
-    String,
-    /// A number that is no integer from 0 to 2^64 - 1.
-    Number,
-    /// An integer from 0 to 2^64 - 1.
-    Integer,
-    /// `true` or `false`
-    Bool,
-    /// `null`
-    Null,
-}
-
 /// The fields of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
@@ -273,7 +228,7 @@ impl Error {
     /// The broken rule, or `None` if the caller is to blame.
     #[must_use]
     pub fn rule(&self) -> Option<Rule> {
-        Rule::of(self.kind)
+        self.kind.rule()
     }
 
     /// Whose fault it is.
@@ -293,9 +248,40 @@ impl Error {
 
     /// The name of the tensor (or the key in `__metadata__`), if this is the header that was judged.
     #[must_use]
-    pub fn name_of<'h>(&self, header: &'h [u8]) -> Option<crate::JsonStr<'h>> {
+    pub fn name_of<'h>(&self, header: &'h [u8]) -> Option<JsonStr<'h>> {
         self.name_in_header()?;
-        header.get(widen(self.name.0)..widen(self.name.1)).map(crate::JsonStr::new)
+        header.get(widen(self.name.0)..widen(self.name.1)).map(JsonStr::new)
+    }
+}
+
+impl ErrorKind {
+    /// The rule that an error of this kind reports; `None` for the caller's own mistakes.
+    pub(crate) const fn rule(self) -> Option<Rule> {
+        Some(match self {
+            Self::Short { .. } => Rule::Short,
+            Self::TooLarge { .. } => Rule::TooLarge,
+            Self::PastEnd { .. } => Rule::PastEnd,
+            Self::Start { .. } => Rule::Start,
+            Self::Utf8 { .. } => Rule::Utf8,
+            Self::Json { .. } => Rule::Json,
+            Self::Trailing { .. } => Rule::Trailing,
+            Self::Duplicate { .. } => Rule::Duplicate,
+            Self::Metadata { .. } => Rule::Metadata,
+            Self::EntryKind { .. } | Self::FieldUnknown | Self::FieldMissing { .. } => Rule::Field,
+            Self::DtypeKind { .. } | Self::DtypeUnknown | Self::DtypeRefused { .. } => Rule::Dtype,
+            Self::Shape { .. } => Rule::Shape,
+            Self::Offsets { .. } | Self::OffsetsCount { .. } | Self::OffsetsReversed { .. } => Rule::Offsets,
+            Self::Overflow => Rule::Overflow,
+            Self::Bits { .. } => Rule::Bits,
+            Self::Size { .. } => Rule::Size,
+            Self::Gap { .. } => Rule::Gap,
+            Self::Overlap { .. } => Rule::Overlap,
+            Self::DataShort { .. } => Rule::DataShort,
+            Self::Surplus { .. } => Rule::Surplus,
+            Self::SlotsTooFew { .. } | Self::SlotsNeeded { .. } | Self::HeaderBytes { .. } => {
+                return None;
+            }
+        })
     }
 }
 
@@ -416,38 +402,6 @@ impl fmt::Display for Found {
         } else {
             write!(f, "byte 0x{:02x}", self.0)
         }
-    }
-}
-
-impl fmt::Display for Expected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Value => "a JSON value",
-            Self::KeyOrClose => "a key or '}'",
-            Self::Key => "a key",
-            Self::Colon => "':'",
-            Self::CommaOrClose => "',' or a closing bracket",
-            Self::Digit => "a digit",
-            Self::Literal => "true, false or null",
-            Self::Character => "a character of the string or its closing quote",
-            Self::Escape => "an escape of JSON",
-            Self::Surrogate => "surrogates in pairs",
-            Self::Shallower => "at most 127 open brackets",
-        })
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Object => "an object",
-            Self::Array => "an array",
-            Self::String => "a string",
-            Self::Number => "a number that is no such integer",
-            Self::Integer => "an integer",
-            Self::Bool => "a truth value",
-            Self::Null => "null",
-        })
     }
 }
 

@@ -3,11 +3,12 @@
 //! Nothing is trusted: every byte that is passed over has been checked, except that bytes from 0x80 on are only
 //! noted; whoever scans checks UTF-8 once at the end. No recursion, no panic.
 
+mod fault;
 mod string;
 
+pub use fault::{Expected, Kind};
 pub use string::JsonStr;
 
-use crate::error::{Expected, Kind};
 use crate::limits::JSON_DEPTH_MAX;
 use crate::span::{narrow, widen};
 

@@ -9,18 +9,16 @@
 pub mod limits;
 
 mod span;
-
-mod dtype;
-mod error;
 mod json;
+mod dtype;
 mod rule;
+mod error;
 mod tensor;
-
 mod sniff;
 
 pub use dtype::{Dtype, DtypeSet};
-pub use error::{Blame, Error, ErrorKind, Expected, Field, Kind};
-pub use json::JsonStr;
+pub use error::{Blame, Error, ErrorKind, Field};
+pub use json::{Expected, JsonStr, Kind};
 pub use rule::Rule;
 pub use sniff::{Seems, sniff};
 pub use span::{ByteLen, Offset, Span};
@@ -28,8 +26,9 @@ pub use tensor::entry::{Entry, Shape};
 pub use tensor::frame::{Frame, Limits, PREFIX_BYTES};
 pub use tensor::header::Header;
 pub use tensor::in_order::Judged;
-pub use tensor::index::{Index, Metadata, Proof, Slot};
+pub use tensor::index::{Index, Metadata, Proof};
 pub use tensor::layout::{Layout, LayoutError, TensorSpec};
 pub use tensor::notes::{Note, NoteKind, Notes};
 pub use tensor::slice::{Axis, Pick, Run, Slice, SliceError};
+pub use tensor::slot::Slot;
 pub use tensor::view::{Element, TensorView, ViewError};

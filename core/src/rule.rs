@@ -1,6 +1,5 @@
 //! The reader's rules by id, in the order in which the first broken one is the verdict.
 
-use crate::error::ErrorKind;
 use core::fmt;
 
 macro_rules! rules {
@@ -44,43 +43,6 @@ rules! {
     Overlap "R5.overlap" "Bytes of the data belong to two tensors.",
     DataShort "R5.past_end" "The data ends before the last tensor does.",
     Surplus "R5.surplus" "Bytes remain after the last tensor.",
-}
-
-impl Rule {
-    /// The rule that an error of this kind reports; `None` for the caller's own mistakes.
-    pub(crate) const fn of(kind: ErrorKind) -> Option<Self> {
-        Some(match kind {
-            ErrorKind::Short { .. } => Self::Short,
-            ErrorKind::TooLarge { .. } => Self::TooLarge,
-            ErrorKind::PastEnd { .. } => Self::PastEnd,
-            ErrorKind::Start { .. } => Self::Start,
-            ErrorKind::Utf8 { .. } => Self::Utf8,
-            ErrorKind::Json { .. } => Self::Json,
-            ErrorKind::Trailing { .. } => Self::Trailing,
-            ErrorKind::Duplicate { .. } => Self::Duplicate,
-            ErrorKind::Metadata { .. } => Self::Metadata,
-            ErrorKind::EntryKind { .. } | ErrorKind::FieldUnknown | ErrorKind::FieldMissing { .. } => {
-                Self::Field
-            }
-            ErrorKind::DtypeKind { .. } | ErrorKind::DtypeUnknown | ErrorKind::DtypeRefused { .. } => {
-                Self::Dtype
-            }
-            ErrorKind::Shape { .. } => Self::Shape,
-            ErrorKind::Offsets { .. }
-            | ErrorKind::OffsetsCount { .. }
-            | ErrorKind::OffsetsReversed { .. } => Self::Offsets,
-            ErrorKind::Overflow => Self::Overflow,
-            ErrorKind::Bits { .. } => Self::Bits,
-            ErrorKind::Size { .. } => Self::Size,
-            ErrorKind::Gap { .. } => Self::Gap,
-            ErrorKind::Overlap { .. } => Self::Overlap,
-            ErrorKind::DataShort { .. } => Self::DataShort,
-            ErrorKind::Surplus { .. } => Self::Surplus,
-            ErrorKind::SlotsTooFew { .. } | ErrorKind::SlotsNeeded { .. } | ErrorKind::HeaderBytes { .. } => {
-                return None;
-            }
-        })
-    }
 }
 
 impl fmt::Display for Rule {

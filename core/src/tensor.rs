@@ -1,19 +1,24 @@
-//! A frame becomes a header, its entries are judged by the rules, and the proven index gives views.
+//! A frame becomes a header, its entries are judged by the rules, and the proven index gives views; tensors become a
+//! layout and the bytes of a header.
+//!
+//! In the order of the data: each module uses only those before it.
 
-#[cfg(feature = "fast")]
-mod chain;
-pub(crate) mod entry;
 pub(crate) mod frame;
-pub(crate) mod header;
-pub(crate) mod in_order;
-pub(crate) mod index;
+pub(crate) mod verdict;
+pub(crate) mod entry;
+pub(crate) mod slot;
 pub(crate) mod judge;
-pub(crate) mod names;
 pub(crate) mod sort;
+pub(crate) mod names;
 #[cfg(feature = "fast")]
-mod spelled;
-pub(crate) mod view;
-pub(crate) mod layout;
+pub(crate) mod chain;
+#[cfg(feature = "fast")]
+pub(crate) mod spelled;
+pub(crate) mod header;
+pub(crate) mod index;
+pub(crate) mod in_order;
 pub(crate) mod notes;
+pub(crate) mod view;
 pub(crate) mod slice;
+pub(crate) mod layout;
 mod writer;

@@ -6,7 +6,7 @@
 
 use crate::limits::NAME_CHAIN_MAX;
 use crate::span::{count, narrow, widen};
-use crate::tensor::index::Slot;
+use crate::tensor::slot::Slot;
 
 /// Links the slots in data order through `order`; the answer is the numbers of the first and the last one.
 pub(crate) fn link(slots: &mut [Slot]) -> Option<(u32, u32)> {

@@ -1,12 +1,11 @@
 //! The value of a key becomes an entry: dtype, shape and offsets, each rule of R4 checked on the way.
 
 use crate::dtype::Dtype;
-use crate::error::{ErrorKind, Expected, Field, Kind};
-use crate::json::{JsonStr, Scan, Stop};
+use crate::error::{ErrorKind, Field};
+use crate::json::{Expected, JsonStr, Kind, Scan, Stop};
 use crate::span::{Span, widen};
-use crate::tensor::header::in_file;
-use crate::tensor::judge::Verdict;
-use crate::tensor::view::TensorView;
+use crate::tensor::frame::in_file;
+use crate::tensor::verdict::Verdict;
 
 /// A tensor as the header describes it. Its bytes are elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +39,6 @@ impl<'h> Entry<'h> {
     #[must_use]
     pub fn span(&self) -> Span {
         self.span
-    }
-
-    /// Its bytes in `data`, the bytes behind the header, or `None` if `data` does not hold them.
-    #[must_use]
-    pub fn view<'a>(&self, data: &'a [u8]) -> Option<TensorView<'a, 'h>> {
-        Some(TensorView::proven(self.dtype, self.shape, self.span.of(data)?))
     }
 }
 

@@ -9,7 +9,6 @@ use crate::dtype::DtypeSet;
 use crate::error::{Error, ErrorKind};
 use crate::limits::HEADER_BYTES_MAX;
 use crate::span::{ByteLen, Span, count};
-use crate::tensor::header::Header;
 
 /// The bytes before the header.
 pub const PREFIX_BYTES: u64 = 8;
@@ -116,18 +115,6 @@ impl Frame {
         ByteLen::new(self.file_bytes)
     }
 
-    /// The frame filled with its header's bytes, which are not yet judged.
-    ///
-    /// # Errors
-    /// [`ErrorKind::HeaderBytes`] if `bytes` is not [`header_len`](Self::header_len) long.
-    pub fn header<'h>(&self, bytes: &'h [u8]) -> Result<Header<'h>, Error> {
-        let found = count(bytes.len());
-        if found != self.header_bytes {
-            return Err(Error::new(ErrorKind::HeaderBytes { expected: self.header_bytes, found }, 0));
-        }
-        Ok(Header::new(*self, bytes))
-    }
-
     pub(crate) const fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -136,4 +123,9 @@ impl Frame {
     pub(crate) const fn data_begin(&self) -> u64 {
         self.header_bytes.saturating_add(PREFIX_BYTES)
     }
+}
+
+/// A place of the header, in the file.
+pub(crate) fn in_file(at: u32) -> u64 {
+    PREFIX_BYTES.wrapping_add(u64::from(at))
 }

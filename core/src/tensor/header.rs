@@ -1,13 +1,13 @@
 //! The header's bytes, of the length that the frame promised. Nothing else about them is known until they are judged.
 
-use crate::error::{Error, ErrorKind, Expected};
-use crate::json::{Scan, Stop};
-use crate::span::narrow;
+use crate::error::{Error, ErrorKind};
+use crate::json::{Expected, Scan, Stop};
+use crate::span::{count, narrow};
 use crate::tensor::entry;
-use crate::tensor::frame::{Frame, PREFIX_BYTES};
-use crate::tensor::in_order::{self, Judged};
-use crate::tensor::judge::{Outline, Sink, Verdict};
+use crate::tensor::frame::{Frame, PREFIX_BYTES, in_file};
+use crate::tensor::judge::{Outline, Sink};
 use crate::tensor::names::{self, Blamed};
+use crate::tensor::verdict::Verdict;
 
 /// The bytes of a header and the frame around it.
 ///
@@ -17,6 +17,20 @@ use crate::tensor::names::{self, Blamed};
 pub struct Header<'h> {
     frame: Frame,
     text: &'h [u8],
+}
+
+impl Frame {
+    /// The frame filled with its header's bytes, which are not yet judged.
+    ///
+    /// # Errors
+    /// [`ErrorKind::HeaderBytes`] if `bytes` is not [`header_len`](Self::header_len) long.
+    pub fn header<'h>(&self, bytes: &'h [u8]) -> Result<Header<'h>, Error> {
+        let found = count(bytes.len());
+        if found != self.header_len().value() {
+            return Err(Error::new(ErrorKind::HeaderBytes { expected: self.header_len().value(), found }, 0));
+        }
+        Ok(Header::new(*self, bytes))
+    }
 }
 
 impl<'h> Header<'h> {
@@ -43,17 +57,6 @@ impl<'h> Header<'h> {
     pub fn slots_bound(&self) -> usize {
         let braces = self.text.iter().filter(|&&byte| byte == b'{');
         braces.fold(0, |braces: usize, _| braces.wrapping_add(1)).saturating_sub(1)
-    }
-
-    /// Judges it without slots: all rules, no memory.
-    ///
-    /// # Errors
-    /// The first broken rule, R2.start to R5.surplus; or [`ErrorKind::SlotsNeeded`] for a header whose tensors stand
-    /// in no order that helps: offsets that do not ascend, or more than [`KEYS_PAIRWISE_MAX`](crate::limits::KEYS_PAIRWISE_MAX)
-    /// names in more than [`NAME_RUNS_MAX`](crate::limits::NAME_RUNS_MAX) ascending runs.
-    /// The reference writer leaves neither.
-    pub fn judge(&self) -> Result<Judged<'h>, Error> {
-        in_order::judge(*self)
     }
 
     /// Scans the whole header: form is settled here, entries go to `sink`, broken rules of R2.duplicate to R4 to `verdict`.
@@ -212,9 +215,4 @@ impl<'h> Header<'h> {
         let found = self.text.get(fault.valid_up_to()).copied().unwrap_or_default();
         Err(Error::new(ErrorKind::Utf8 { found }, in_file(narrow(fault.valid_up_to()))))
     }
-}
-
-/// A place of the header, in the file.
-pub(crate) fn in_file(at: u32) -> u64 {
-    PREFIX_BYTES.wrapping_add(u64::from(at))
 }

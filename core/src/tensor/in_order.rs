@@ -6,10 +6,11 @@ use crate::limits::{KEYS_PAIRWISE_MAX, NAME_RUNS_MAX};
 use crate::span::{Span, narrow, widen};
 use crate::tensor::entry::{self, Entry, Form, Members, Shape};
 use crate::tensor::header::Header;
-use crate::tensor::index::{Metadata, Slot};
-use crate::tensor::judge::{Crack, Outline, Sink, Tiling, Verdict};
+use crate::tensor::index::Metadata;
+use crate::tensor::judge::{Crack, Outline, Sink, Tiling};
 use crate::tensor::names;
-use crate::tensor::notes::Notes;
+use crate::tensor::slot::Slot;
+use crate::tensor::verdict::Verdict;
 
 /// A header in which no rule is broken, its tensors in offset order, without an index.
 ///
@@ -59,16 +60,14 @@ impl<'h> Judged<'h> {
         Metadata::of(self.header.text(), &self.outline)
     }
 
-    /// What is worth a note, though no rule is broken. Scans the header once more.
-    #[must_use]
-    pub fn notes(&self) -> Notes<'h> {
-        Notes::of(self.header, &self.outline)
-    }
-
     /// The header that was judged.
     #[must_use]
     pub fn header(&self) -> Header<'h> {
         self.header
+    }
+
+    pub(crate) fn outline(&self) -> &Outline {
+        &self.outline
     }
 }
 
@@ -87,8 +86,21 @@ fn entry_of<'h>(text: &'h [u8], member: entry::Member<'h>) -> Option<Entry<'h>> 
     })
 }
 
+impl<'h> Header<'h> {
+    /// Judges it without slots: all rules, no memory.
+    ///
+    /// # Errors
+    /// The first broken rule, R2.start to R5.surplus; or [`ErrorKind::SlotsNeeded`] for a header whose tensors stand
+    /// in no order that helps: offsets that do not ascend, or more than [`KEYS_PAIRWISE_MAX`](crate::limits::KEYS_PAIRWISE_MAX)
+    /// names in more than [`NAME_RUNS_MAX`](crate::limits::NAME_RUNS_MAX) ascending runs.
+    /// The reference writer leaves neither.
+    pub fn judge(&self) -> Result<Judged<'h>, Error> {
+        judge(*self)
+    }
+}
+
 /// Judges by all rules; see [`Header::judge`].
-pub(crate) fn judge(header: Header<'_>) -> Result<Judged<'_>, Error> {
+fn judge(header: Header<'_>) -> Result<Judged<'_>, Error> {
     let mut verdict = Verdict::new(header.frame().limits().allowed());
     let mut walk = Walk::new();
     let outline = header.scan(&mut verdict, &mut walk)?;

@@ -1,83 +1,16 @@
 //! A judged header becomes an index in slots that the caller lends: tensors in data order, and by name.
 
-use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
 use crate::json::JsonStr;
 use crate::span::{Span, count, narrow, widen};
 use crate::tensor::entry::{Entry, Form, Members, Shape};
 use crate::tensor::frame::Frame;
 use crate::tensor::header::Header;
-use crate::tensor::judge::{Crack, Outline, Sink, Tiling, Verdict};
+use crate::tensor::judge::{Crack, Outline, Sink, Tiling};
 use crate::tensor::names::{self, NameOrder};
-use crate::tensor::notes::Notes;
+use crate::tensor::slot::Slot;
 use crate::tensor::sort;
-
-/// Memory for one tensor of an [`Index`]: 48 bytes, of which the caller need not know more.
-///
-/// ```
-/// assert!(size_of::<safestep_core::Slot>() <= 48);
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Slot {
-    pub(crate) begin: u64,
-    pub(crate) end: u64,
-    /// While sorting: the sort key. Afterwards: two links of the name table.
-    pub(crate) key: u64,
-    /// The first byte of the name, behind its quote.
-    pub(crate) name_at: u32,
-    pub(crate) name_len: u32,
-    pub(crate) shape_at: u32,
-    /// While sorting: the number of a slot. Afterwards: a fingerprint, or the slot that is this one in name order.
-    pub(crate) link: u32,
-    /// The number of the slot that follows in data order.
-    pub(crate) order: u32,
-    pub(crate) dtype: Dtype,
-    pub(crate) escaped: bool,
-    /// While tiling is proven: some tensor ends where this one begins.
-    pub(crate) met: bool,
-}
-
-impl Slot {
-    /// A slot that holds nothing yet.
-    pub const EMPTY: Self = Self {
-        begin: 0,
-        end: 0,
-        key: 0,
-        name_at: 0,
-        name_len: 0,
-        shape_at: 0,
-        link: 0,
-        order: 0,
-        dtype: Dtype::Bool,
-        escaped: false,
-        met: false,
-    };
-
-    /// Puts a key there.
-    #[inline]
-    pub(crate) fn put_key(&mut self, key: JsonStr<'_>, key_at: u32) {
-        self.name_at = key_at.wrapping_add(1);
-        self.name_len = narrow(key.as_spelled().len());
-        self.escaped = key.is_escaped();
-    }
-
-    #[inline]
-    pub(crate) fn name<'h>(&self, text: &'h [u8]) -> JsonStr<'h> {
-        let begin = widen(self.name_at);
-        let end = begin.wrapping_add(widen(self.name_len));
-        JsonStr::scanned(text.get(begin..end).unwrap_or_default(), self.escaped)
-    }
-
-    pub(crate) fn name_span(&self) -> (u32, u32) {
-        (self.name_at, self.name_at.wrapping_add(self.name_len))
-    }
-}
-
-impl Default for Slot {
-    fn default() -> Self {
-        Self::EMPTY
-    }
-}
+use crate::tensor::verdict::Verdict;
 
 /// A header in which no rule is broken, in slots: every entry is sound, names differ, and the tensors tile the data.
 ///
@@ -221,10 +154,8 @@ impl<'h, 's> Index<'h, 's> {
         self.header
     }
 
-    /// What is worth a note, though no rule is broken. Scans the header once more.
-    #[must_use]
-    pub fn notes(&self) -> Notes<'h> {
-        Notes::of(self.header, &self.outline)
+    pub(crate) fn outline(&self) -> &Outline {
+        &self.outline
     }
 
     fn entry(&self, slot: &Slot) -> Entry<'h> {

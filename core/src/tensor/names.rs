@@ -8,10 +8,11 @@ use crate::json::JsonStr;
 use crate::limits::{KEYS_PAIRWISE_MAX, NAME_CHAIN_MAX, NAME_RUNS_MAX};
 use crate::span::{count, narrow, widen};
 use crate::tensor::entry::{Member, Members};
-use crate::tensor::header::in_file;
-use crate::tensor::index::Slot;
-use crate::tensor::judge::{Sink, Verdict};
+use crate::tensor::frame::in_file;
+use crate::tensor::judge::Sink;
+use crate::tensor::slot::Slot;
 use crate::tensor::sort;
+use crate::tensor::verdict::Verdict;
 
 /// How slots find a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

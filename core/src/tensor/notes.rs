@@ -3,8 +3,12 @@
 use crate::json::{JsonStr, Scan, is_white_space};
 use crate::span::{Offset, widen};
 use crate::tensor::entry::{self, Form, Member, Members, Shape};
-use crate::tensor::header::{Header, in_file};
-use crate::tensor::judge::{Outline, Verdict};
+use crate::tensor::frame::in_file;
+use crate::tensor::header::Header;
+use crate::tensor::in_order::Judged;
+use crate::tensor::index::Index;
+use crate::tensor::judge::Outline;
+use crate::tensor::verdict::Verdict;
 use core::fmt;
 
 /// Something about a good file that a user wants to know. The same thing is noted once, with its first place.
@@ -102,6 +106,22 @@ pub struct Notes<'h> {
     next: u8,
 }
 
+impl<'h> Index<'h, '_> {
+    /// What is worth a note, though no rule is broken. Scans the header once more.
+    #[must_use]
+    pub fn notes(&self) -> Notes<'h> {
+        Notes::of(self.header(), self.outline())
+    }
+}
+
+impl<'h> Judged<'h> {
+    /// What is worth a note, though no rule is broken. Scans the header once more.
+    #[must_use]
+    pub fn notes(&self) -> Notes<'h> {
+        Notes::of(self.header(), self.outline())
+    }
+}
+
 impl<'h> Iterator for Notes<'h> {
     type Item = Note<'h>;
 
@@ -118,7 +138,7 @@ impl<'h> Iterator for Notes<'h> {
 
 impl<'h> Notes<'h> {
     /// Scans a header in which no rule is broken.
-    pub(crate) fn of(header: Header<'h>, outline: &Outline) -> Self {
+    fn of(header: Header<'h>, outline: &Outline) -> Self {
         let mut notes = Self { found: [None; 7], next: 0 };
         if header.frame().header_len().value() & 7 != 0 {
             notes.add(NoteKind::HeaderLength, 0, None);

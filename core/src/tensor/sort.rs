@@ -4,7 +4,7 @@
 
 use crate::json::JsonStr;
 use crate::span::{narrow, widen};
-use crate::tensor::index::Slot;
+use crate::tensor::slot::Slot;
 
 /// A sort key and the number of the slot that it belongs to.
 type Record = (u64, u32);

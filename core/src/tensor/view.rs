@@ -1,7 +1,7 @@
 //! An entry and the data become a view: the tensor's bytes, and its elements where alignment allows it.
 
 use crate::dtype::Dtype;
-use crate::tensor::entry::Shape;
+use crate::tensor::entry::{Entry, Shape};
 use zerocopy::{FromBytes, Immutable};
 
 /// The bytes of a tensor with their meaning. Their number is that of shape x dtype.
@@ -67,6 +67,14 @@ impl core::fmt::Display for ViewError {
             }
             Self::Endian => f.write_str("expected a little-endian machine for elements of several bytes"),
         }
+    }
+}
+
+impl<'h> Entry<'h> {
+    /// Its bytes in `data`, the bytes behind the header, or `None` if `data` does not hold them.
+    #[must_use]
+    pub fn view<'a>(&self, data: &'a [u8]) -> Option<TensorView<'a, 'h>> {
+        Some(TensorView::proven(self.dtype, self.shape, self.span.of(data)?))
     }
 }
 

@@ -1,0 +1,74 @@
+//! The memory that a caller lends for one tensor.
+
+use crate::dtype::Dtype;
+use crate::json::JsonStr;
+use crate::span::{narrow, widen};
+
+/// Memory for one tensor of an [`Index`](crate::Index): 48 bytes, of which the caller need not know more.
+///
+/// ```
+/// assert!(size_of::<safestep_core::Slot>() <= 48);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    /// While sorting: the sort key. Afterwards: two links of the name table.
+    pub(crate) key: u64,
+    /// The first byte of the name, behind its quote.
+    pub(crate) name_at: u32,
+    pub(crate) name_len: u32,
+    pub(crate) shape_at: u32,
+    /// While sorting: the number of a slot. Afterwards: a fingerprint, or the slot that is this one in name order.
+    pub(crate) link: u32,
+    /// The number of the slot that follows in data order.
+    pub(crate) order: u32,
+    pub(crate) dtype: Dtype,
+    pub(crate) escaped: bool,
+    /// While tiling is proven: some tensor ends where this one begins.
+    #[cfg(feature = "fast")]
+    pub(crate) met: bool,
+}
+
+impl Slot {
+    /// A slot that holds nothing yet.
+    pub const EMPTY: Self = Self {
+        begin: 0,
+        end: 0,
+        key: 0,
+        name_at: 0,
+        name_len: 0,
+        shape_at: 0,
+        link: 0,
+        order: 0,
+        dtype: Dtype::Bool,
+        escaped: false,
+        #[cfg(feature = "fast")]
+        met: false,
+    };
+
+    /// Puts a key there.
+    #[inline]
+    pub(crate) fn put_key(&mut self, key: JsonStr<'_>, key_at: u32) {
+        self.name_at = key_at.wrapping_add(1);
+        self.name_len = narrow(key.as_spelled().len());
+        self.escaped = key.is_escaped();
+    }
+
+    #[inline]
+    pub(crate) fn name<'h>(&self, text: &'h [u8]) -> JsonStr<'h> {
+        let begin = widen(self.name_at);
+        let end = begin.wrapping_add(widen(self.name_len));
+        JsonStr::scanned(text.get(begin..end).unwrap_or_default(), self.escaped)
+    }
+
+    pub(crate) fn name_span(&self) -> (u32, u32) {
+        (self.name_at, self.name_at.wrapping_add(self.name_len))
+    }
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
