@@ -365,7 +365,10 @@ impl fmt::Display for ErrorKind {
             Self::Overflow => f.write_str("expected a size that 64 bits can count, found a shape beyond"),
             Self::Bits { found } => write!(f, "expected a whole number of bytes, found {found} bits"),
             Self::Size { expected, found } => {
-                write!(f, "expected {expected} bytes for this shape and dtype, found offsets over {found}")
+                write!(
+                    f,
+                    "expected {expected} bytes for this shape and dtype, found offsets that span {found}"
+                )
             }
             Self::Gap { expected, found } => {
                 write!(f, "expected the tensor to begin at {expected} of the data, found {found}: a gap")

@@ -194,7 +194,7 @@ impl fmt::Display for BadFile {
             write!(f, "{rule} at byte {}", self.error.at())?;
         }
         if let Some(name) = &self.name {
-            write!(f, ", {:?}", terminal_safe(name).to_string())?;
+            write!(f, ", \"{}\"", terminal_safe(name))?;
         }
         write!(f, ": {}", terminal_safe(&self.message()))
     }

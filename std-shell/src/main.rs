@@ -1,3 +1,9 @@
-//! The program.
+//! The program: arguments become calls of the library, and its answers become what people and programs read.
 
-fn main() {}
+mod report;
+
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::run(std::env::args_os())
+}

@@ -121,7 +121,10 @@ impl ReadAt for Mapped {
     }
 }
 
-#[expect(unsafe_code, reason = "the language cannot see who else writes to a mapped file; the proof is inside")]
+#[expect(
+    unsafe_code,
+    reason = "the language cannot see who else writes to a mapped file; the proof is inside"
+)]
 fn map(file: &File, len: usize) -> io::Result<Mmap> {
     let mut options = MmapOptions::new();
     options.len(len);

@@ -7,5 +7,5 @@ pub mod write;
 pub mod rewrite;
 
 pub use file::{Access, Model};
-pub use rewrite::{Rewritten, Watch, rewrite};
+pub use rewrite::{Rewritten, rewrite};
 pub use write::{ModelWriter, TensorPlan};

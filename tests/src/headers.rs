@@ -4,8 +4,10 @@
 //!
 //! * [`honest`]: headers as real models have them, in five orders.
 //! * [`hostile`]: headers of a given length that try to cost more than an honest one.
+//! * [`crowded`]: the same against the core's own tables.
 //! * [`mutate`]: small random files, most of them good or nearly good, for property tests.
 
+pub mod crowded;
 pub mod honest;
 pub mod hostile;
 pub mod mutate;

@@ -1,9 +1,11 @@
 //! The oracles, naive twins and generators that the integration tests, the fuzz targets and the benchmark share.
 //!
-//! Nothing here is fast and nothing here reads the code it judges: the value of a second opinion is that it was
-//! formed alone.
+//! Nothing here is fast. The second opinions, [`twin`] and [`reference`](mod@reference), know nothing of the code that is judged: their
+//! value is that they were formed alone. [`oracle`] brings the two sides together.
 
 pub mod disk_faults;
+pub mod cases;
 pub mod headers;
-pub mod reference;
 pub mod twin;
+pub mod reference;
+pub mod oracle;

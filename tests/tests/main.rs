@@ -1,3 +1,15 @@
 //! The integration tests of the workspace, one module for each promise.
 
+mod rules;
+mod reference_files;
+mod headers;
+mod crowded;
+mod large;
+mod one_byte;
+mod random;
+mod replay;
 mod commit;
+mod house;
+mod slices;
+mod model;
+mod program;

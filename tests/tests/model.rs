@@ -33,7 +33,7 @@ fn answer(path: &Path, access: Access, limits: Limits) -> String {
     };
     let index = model.index();
     let mut answer = format!("{:?} {:?}", model.frame(), index.notes().collect::<Vec<_>>());
-    answer += &format!("{:?}", index.metadata().map(|pairs| pairs.collect::<Vec<_>>()));
+    answer += &format!("{:?}", index.metadata().map(Iterator::collect::<Vec<_>>));
     for entry in index.iter() {
         let mut bytes = vec![0; usize::try_from(entry.span().len().value()).unwrap()];
         model.read_into(&entry, 0, &mut bytes).unwrap();
@@ -53,7 +53,9 @@ fn a_map_and_pread_give_the_same_answer() {
         assert_eq!(mapped, answer(&case.path(), Access::Read, limits(case)), "{}", case.name);
         match case.verdict {
             Verdict::Good => good += 1,
-            Verdict::Bad => assert!(mapped.contains(case.rule.as_deref().unwrap()), "{}: {mapped}", case.name),
+            Verdict::Bad => {
+                assert!(mapped.contains(case.rule.as_deref().unwrap()), "{}: {mapped}", case.name);
+            }
         }
         if case.seems.is_some() {
             assert!(mapped.contains("seems to be"), "{}: {mapped}", case.name);
@@ -63,7 +65,8 @@ fn a_map_and_pread_give_the_same_answer() {
 }
 
 fn plan() -> Vec<TensorPlan> {
-    let tensor = |name: &str, dtype, shape: &[u64]| TensorPlan { name: name.into(), dtype, shape: shape.to_vec() };
+    let tensor =
+        |name: &str, dtype, shape: &[u64]| TensorPlan { name: name.into(), dtype, shape: shape.to_vec() };
     vec![
         tensor("codes", Dtype::U8, &[5]),
         tensor("empty", Dtype::F32, &[3, 0]),
@@ -75,7 +78,7 @@ fn plan() -> Vec<TensorPlan> {
 
 /// The data of [`plan`] in the order of the layout: step, empty, weight, codes, nibbles.
 fn data() -> Vec<u8> {
-    (0..8 + 50 * 400 * 2 + 5 + 1_u32).map(|n| (n * 7919 >> 3) as u8).collect()
+    (0..8 + 50 * 400 * 2 + 5 + 1_u32).map(|n| ((n * 7919) >> 3) as u8).collect()
 }
 
 fn write(disk: &impl safestep::Disk, path: &Path, pieces: usize) -> Result<(), Error> {
@@ -115,11 +118,13 @@ fn the_size_of_the_pieces_does_not_matter() {
 /// W5, and data that does not fit: nothing appears, the old file stays.
 #[test]
 fn what_does_not_fit_is_refused_and_leaves_nothing() {
-    let tensor = |name: &str, dtype, shape: &[u64]| TensorPlan { name: name.into(), dtype, shape: shape.to_vec() };
+    let tensor =
+        |name: &str, dtype, shape: &[u64]| TensorPlan { name: name.into(), dtype, shape: shape.to_vec() };
     let u8 = |name: &str| tensor(name, Dtype::U8, &[1]);
     let pair = |key: &str| (key.to_string(), String::new());
     let one = vec![u8("a")];
-    let cases: Vec<(Vec<TensorPlan>, Vec<(String, String)>, usize, &str)> = vec![
+    type Refusal<'a> = (Vec<TensorPlan>, Vec<(String, String)>, usize, &'a str);
+    let cases: Vec<Refusal<'_>> = vec![
         (vec![u8("a"), u8("b"), u8("a")], vec![], 3, "twice"),
         (vec![u8("a"), tensor("a", Dtype::F32, &[1])], vec![], 5, "twice"),
         (vec![u8("__metadata__")], vec![], 1, "__metadata__"),
@@ -187,7 +192,7 @@ fn a_model_is_rewritten_in_place_through_a_link_with_its_mode() {
     assert_eq!(notes, ["note.header_length", "note.alignment", "note.padding", "note.order"]);
     drop(before);
 
-    let done = rewrite(&OsDisk, &link, &link, Limits::default(), &mut ()).unwrap();
+    let done = rewrite(&OsDisk, &link, &link, Limits::default(), &mut |_, _| ()).unwrap();
     assert_eq!((done.tensors, done.data_bytes), (2, 5));
     let found = fs::metadata(&model).unwrap();
     assert_eq!((found.len(), found.mode() & 0o777), (done.file_bytes, 0o640));
@@ -215,6 +220,6 @@ fn a_file_that_shrinks_is_an_error_and_the_output_stays() {
 
     // Shorter from the start: bad data, and no output.
     let out = room.path().join("out");
-    let error = rewrite(&OsDisk, &path, &out, Limits::default(), &mut ()).unwrap_err();
+    let error = rewrite(&OsDisk, &path, &out, Limits::default(), &mut |_, _| ()).unwrap_err();
     assert!(error.to_string().contains("R5.past_end") && !out.exists(), "{error}");
 }

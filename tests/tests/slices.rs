@@ -99,7 +99,9 @@ fn picks_that_do_not_fit_say_why() {
 #[test]
 fn sub_byte_runs_have_bytes_only_at_byte_bounds() {
     let run = |first, elements| safestep_core::Run { first, elements };
-    let bytes = |run: safestep_core::Run, dtype| run.span(dtype).map(|span| (span.begin().value(), span.end().value()));
+    let bytes = |run: safestep_core::Run, dtype| {
+        run.span(dtype).map(|span| (span.begin().value(), span.end().value()))
+    };
     assert_eq!(bytes(run(2, 4), Dtype::F4), Some((1, 3)));
     assert_eq!(bytes(run(1, 4), Dtype::F4), None);
     assert_eq!(bytes(run(4, 8), Dtype::F6E2M3), Some((3, 9)));

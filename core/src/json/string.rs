@@ -58,7 +58,7 @@ impl<'h> JsonStr<'h> {
 
     /// The UTF-8 bytes that it stands for.
     pub fn bytes(&self) -> impl Iterator<Item = u8> + Clone + 'h {
-        Bytes { rest: self.raw, pending: 0, left: 0 }
+        Bytes { rest: self.raw, escaped: self.escaped, pending: 0, left: 0 }
     }
 
     /// Whether it stands for these bytes.
@@ -124,6 +124,8 @@ impl fmt::Debug for JsonStr<'_> {
 #[derive(Clone)]
 struct Bytes<'h> {
     rest: &'h [u8],
+    /// Otherwise a backslash is one: the names that callers ask for come without escapes.
+    escaped: bool,
     /// The bytes of an unescaped character that are still to come, the next one lowest.
     pending: u32,
     left: u8,
@@ -135,7 +137,7 @@ impl Iterator for Bytes<'_> {
     fn next(&mut self) -> Option<u8> {
         if self.left == 0 {
             let (&first, tail) = self.rest.split_first()?;
-            if first != b'\\' {
+            if first != b'\\' || !self.escaped {
                 self.rest = tail;
                 return Some(first);
             }

@@ -54,7 +54,9 @@ pub(crate) fn find(text: &[u8], slots: &[Slot], order: NameOrder, name: &[u8]) -
         NameOrder::Table => {
             let fingerprint = hash(name);
             let mut link = head(slots.get(bucket(fingerprint, slots.len()))?);
-            while let Some(place) = widen(link).checked_sub(1) {
+            // No chain is longer; slots that belong to another header may hold a circle.
+            for _ in 0..=NAME_CHAIN_MAX {
+                let place = widen(link).checked_sub(1)?;
                 let slot = slots.get(place)?;
                 if slot.link == fingerprint && slot.name(text) == name {
                     return Some(place);

@@ -109,7 +109,7 @@ fn words(rest: &[u8]) -> Option<[u64; 2]> {
     Some([u64::from_le_bytes(*low), u64::from_le_bytes(*tail.first_chunk::<8>()?)])
 }
 
-/// A dtype's name, up to its closing quote.
+/// A dtype's name, up to its closing quote, which is compared too: without it "F32" and "F32" with a NUL are one word.
 #[inline(always)]
 fn dtype(rest: &[u8]) -> Option<(Dtype, &[u8])> {
     let (chunk, _) = rest.split_first_chunk::<8>()?;
@@ -120,7 +120,8 @@ fn dtype(rest: &[u8]) -> Option<(Dtype, &[u8])> {
         return None;
     }
     let len = hit.trailing_zeros() >> 3;
-    let name = word & !(u64::MAX << (len.wrapping_mul(8) & 63));
+    // The mark is the uppermost bit of the quote.
+    let name = word & u64::MAX >> (63_u32.wrapping_sub(hit.trailing_zeros()) & 63);
     let found = match name {
         BF16 => Dtype::Bf16,
         F16 => Dtype::F16,
@@ -140,21 +141,21 @@ fn dtype(rest: &[u8]) -> Option<(Dtype, &[u8])> {
     Some((found, rest.get(widen(len)..)?))
 }
 
-const BF16: u64 = word(b"BF16");
-const F16: u64 = word(b"F16");
-const F32: u64 = word(b"F32");
-const F64: u64 = word(b"F64");
-const U8: u64 = word(b"U8");
-const I8: u64 = word(b"I8");
-const I32: u64 = word(b"I32");
-const I64: u64 = word(b"I64");
-const BOOL: u64 = word(b"BOOL");
-const F4: u64 = word(b"F4");
-const F8_E4M3: u64 = word(b"F8_E4M3");
-const F8_E5M2: u64 = word(b"F8_E5M2");
-const F8_E8M0: u64 = word(b"F8_E8M0");
+const BF16: u64 = word(b"BF16\"");
+const F16: u64 = word(b"F16\"");
+const F32: u64 = word(b"F32\"");
+const F64: u64 = word(b"F64\"");
+const U8: u64 = word(b"U8\"");
+const I8: u64 = word(b"I8\"");
+const I32: u64 = word(b"I32\"");
+const I64: u64 = word(b"I64\"");
+const BOOL: u64 = word(b"BOOL\"");
+const F4: u64 = word(b"F4\"");
+const F8_E4M3: u64 = word(b"F8_E4M3\"");
+const F8_E5M2: u64 = word(b"F8_E5M2\"");
+const F8_E8M0: u64 = word(b"F8_E8M0\"");
 
-/// The bytes of a short name as a little-endian word.
+/// The bytes of a short name and its closing quote as a little-endian word.
 const fn word(name: &[u8]) -> u64 {
     let mut word = 0;
     let mut rest = name;

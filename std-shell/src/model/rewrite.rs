@@ -23,21 +23,9 @@ pub struct Rewritten {
     pub data_bytes: u64,
 }
 
-/// Follows a long piece of work, and can be told where its remains are if it is cut off.
-pub trait Watch {
-    /// A temporary file exists from now on until the work ends.
-    fn temporary(&mut self, _path: &Path) {}
-
-    /// `done` of `total` bytes of data are through.
-    fn progress(&mut self, _done: u64, _total: u64) {}
-}
-
-/// Nobody watches.
-impl Watch for () {}
-
 /// Writes the tensors and the metadata of `input` to `output`, in canonical layout. They may be the same file.
 ///
-/// A `__metadata__` of null is not written. Memory: one chunk, whatever the file's size.
+/// A `__metadata__` of null is not written. `progress` is told how many bytes of data of how many are through. Memory: one chunk, whatever the file's size.
 ///
 /// # Errors
 /// As [`Model::open`] for `input`, as [`ModelWriter`] for `output`, which is then as it was.
@@ -46,7 +34,7 @@ pub fn rewrite<D: Disk>(
     input: &Path,
     output: &Path,
     limits: Limits,
-    watch: &mut dyn Watch,
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Rewritten, Error> {
     let model = Model::open(input, Access::Read, limits)?;
     let index = model.index();
@@ -63,10 +51,9 @@ pub fn rewrite<D: Disk>(
         .metadata()
         .map(|pairs| pairs.map(|(key, value)| (key.to_string(), value.to_string())).collect());
     let mut writer = ModelWriter::create(disk, output, &plan, metadata.as_deref())?;
-    watch.temporary(writer.temporary_path());
     let total = model.frame().data_len().value();
     let (mut done, mut chunk) = (0_u64, vec![0; CHUNK_BYTES]);
-    watch.progress(done, total);
+    progress(done, total);
     while let Some(entry) = writer.next_tensor().and_then(|place| entries.get(place)) {
         let len = entry.span().len().value();
         let mut offset = 0_u64;
@@ -77,7 +64,7 @@ pub fn rewrite<D: Disk>(
             writer.write(piece)?;
             offset = offset.saturating_add(step);
             done = done.saturating_add(step);
-            watch.progress(done, total);
+            progress(done, total);
         }
     }
     let file_bytes = writer.file_len_bytes();

@@ -140,11 +140,6 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         self.file_bytes
     }
 
-    /// Where the bytes are until [`finish`](Self::finish): to be removed by a program that is interrupted.
-    pub fn temporary_path(&self) -> &Path {
-        self.commit.temporary_path()
-    }
-
     fn skip_complete(&mut self) {
         while self.rest.last().is_some_and(|pending| pending.missing == 0) {
             self.rest.pop();

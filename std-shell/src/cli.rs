@@ -1,0 +1,212 @@
+//! Arguments become a subcommand's work, and its outcome an exit code.
+//!
+//! One file a subcommand: it calls the library, then a report prints. Standard output is data, standard error is
+//! talk. Whatever stands in a name or an argument, neither drives a terminal.
+
+mod sources;
+
+mod interrupt;
+
+mod check;
+mod completions;
+mod demo;
+mod inspect;
+mod man;
+mod rewrite;
+
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+
+use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use safestep::{Blame, Error};
+
+use crate::report::{self, Screen};
+
+/// Judges, shows and rewrites safetensors model files.
+#[derive(Debug, Parser)]
+#[command(name = "safestep", version, arg_required_else_help = true, subcommand_required = true)]
+#[command(
+    about = "Judges, shows and rewrites safetensors model files",
+    long_about = "Judges, shows and rewrites safetensors model files.\n\n\
+        A file is good if it keeps every rule of the format; otherwise the first broken rule, its place in the \
+        file and the tensor are named. Only headers are read, so the size of a model does not matter.",
+    after_help = "'safestep demo' shows all of it in a second; 'safestep --help' has examples and exit codes.",
+    after_long_help = AFTER_HELP
+)]
+struct Cli {
+    /// When to use colours.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    #[arg(
+        help = "When to use colours: auto, always, never",
+        long_help = "When to use colours: auto, always or never. Auto means on a terminal, unless NO_COLOR is set"
+    )]
+    color: ColorChoice,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Inspect(inspect::Arguments),
+    Check(check::Arguments),
+    Rewrite(rewrite::Arguments),
+    Demo(demo::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  safestep inspect model.safetensors          what is in it, as a table
+  safestep inspect --json models/             the same for programs, of a whole directory
+  safestep check --quiet --recursive models/  silence if all of them are good
+  safestep rewrite odd.safetensors new.safetensors
+  safestep demo                               a tour with files of its own
+
+Exit codes:
+  0    all good
+  1    at least one file was judged bad
+  2    wrong usage
+  3    a file could not be read or written (whatever the others are)
+  130  interrupted (143: by SIGTERM)";
+
+/// How a subcommand ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exit {
+    /// All good.
+    Good = 0,
+    /// At least one file was judged bad.
+    Bad = 1,
+    /// The arguments make no sense.
+    Usage = 2,
+    /// A file, or our own output, could not be read or written.
+    Machine = 3,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a subcommand stopped.
+#[derive(Debug)]
+enum Failure {
+    /// Its own output could not be written.
+    Output(io::Error),
+    /// A file could not be read or written, or was judged bad.
+    File(Error),
+    /// Something that cannot happen has happened; the fault is ours.
+    Surprise(String),
+    /// A signal, by its number; what was begun has been cleaned up.
+    Interrupted { signal: usize },
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::File(error)
+    }
+}
+
+/// How the files of one call did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    good: u64,
+    bad: u64,
+    unreadable: u64,
+}
+
+impl Tally {
+    /// Counts a file that has failed.
+    fn count(&mut self, blame: Blame) {
+        match blame {
+            Blame::Data => self.bad += 1,
+            Blame::Machine => self.unreadable += 1,
+        }
+    }
+
+    /// A file that could not be read says nothing about the rest: it goes before a bad one.
+    fn exit(self) -> Exit {
+        match self {
+            Self { unreadable: 1.., .. } => Exit::Machine,
+            Self { bad: 1.., .. } => Exit::Bad,
+            _ => Exit::Good,
+        }
+    }
+}
+
+/// Runs the program with these arguments, the first of which is its name.
+pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let parsed = Cli::command().try_get_matches_from(arguments);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => return answer(&error),
+    };
+    let mut screen = Screen::new(cli.color);
+    let done = match &cli.command {
+        Command::Inspect(arguments) => inspect::run(arguments, &mut screen),
+        Command::Check(arguments) => check::run(arguments, &mut screen),
+        Command::Rewrite(arguments) => rewrite::run(arguments, &mut screen),
+        Command::Demo(arguments) => demo::run(arguments, &mut screen),
+        Command::Completions(arguments) => completions::run(arguments, &mut screen),
+        Command::Man(arguments) => man::run(arguments, &mut screen),
+    };
+    let done = done.and_then(|exit| screen.flush().map(|()| exit).map_err(Failure::Output));
+    match done {
+        Ok(exit) => exit.into(),
+        Err(failure) => fail(failure, &mut screen),
+    }
+}
+
+/// Help and version go to standard output; what is wrong with the arguments goes, made safe, to standard error.
+fn answer(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        report::say_lines(&error.render().to_string());
+        return Exit::Usage.into();
+    }
+    match error.print() {
+        Ok(()) => Exit::Good.into(),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => broken_pipe(),
+        Err(_) => Exit::Machine.into(),
+    }
+}
+
+fn fail(failure: Failure, screen: &mut Screen) -> ExitCode {
+    match failure {
+        Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => broken_pipe(),
+        Failure::Output(error) => {
+            screen.complain(&format!("cannot write the output: {error}"));
+            Exit::Machine.into()
+        }
+        Failure::File(error) => {
+            let mut tally = Tally::default();
+            tally.count(error.blame());
+            screen.complain_of(&error);
+            tally.exit().into()
+        }
+        Failure::Surprise(what) => {
+            screen.complain(&format!("this should not happen, please report it: {what}"));
+            Exit::Machine.into()
+        }
+        Failure::Interrupted { signal } => {
+            screen.complain("interrupted; nothing was changed");
+            ExitCode::from(u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX))
+        }
+    }
+}
+
+/// Nobody reads on. We end as programs do that never heard of it, without a word; not with a success, for that would
+/// be said of files that were not looked at.
+fn broken_pipe() -> ExitCode {
+    #[cfg(unix)]
+    let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
+    Exit::Machine.into()
+}

@@ -1,0 +1,119 @@
+//! PATHs become tables of what is in the files, from their headers alone.
+
+use std::cmp::Reverse;
+
+use clap::{Args, ValueEnum};
+use globset::{GlobBuilder, GlobMatcher};
+use safestep::{Access, Model};
+use safestep_core::{Entry, Limits};
+
+use super::sources::Sources;
+use super::{Exit, Failure, Tally};
+use crate::report::{Inspecting, Screen, Shown, Totals, human, json};
+
+/// Show what is in model files: tensors, metadata, totals
+///
+/// Reads headers only, so a file of 100 GB answers at once. Files that cannot be read or are judged bad are reported
+/// on standard error, and the others are shown.
+///
+/// In the table, "offset" is where the bytes of a tensor begin, counted from the start of the data as in the header's
+/// data_offsets; sizes are decimal (1 kB = 1000 bytes). On a terminal, names that are too long for it lose their middle;
+/// elsewhere nothing is left out.
+#[derive(Debug, Args)]
+#[command(after_long_help = AFTER_HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    sources: Sources,
+
+    /// Show only tensors whose name matches; may be given several times.
+    ///
+    /// `*` stands for any characters, `?` for one, `[ab]` for one of them, `{this,that}` for either. The whole name has
+    /// to match. Totals are of what is shown.
+    #[arg(short, long, value_name = "GLOB", value_parser = pattern)]
+    filter: Vec<GlobMatcher>,
+
+    /// What the tensors are sorted by.
+    #[arg(short, long, value_name = "KEY", value_enum, default_value_t, conflicts_with = "json")]
+    #[arg(hide_possible_values = true, help = "Sort tensors by offset, name or size [default: offset]")]
+    #[arg(hide_default_value = true)]
+    sort: Sort,
+
+    /// Print one JSON document, with tensors by offset.
+    ///
+    /// {"files":[{"path","header_bytes","data_bytes","metadata":{..}|null,"notes":[{"id","message"}],
+    /// "tensors":[{"name","dtype","shape","begin","end"}]}],"totals":{"tensors","parameters","bytes",
+    /// "by_dtype":{"F32":{"tensors","parameters","bytes"}}}}. Bytes of a path that are no UTF-8 become U+FFFD.
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  safestep inspect model.safetensors
+  safestep inspect --sort size --filter '*.weight' models/
+  safestep inspect --json model.safetensors | jq '.totals.by_dtype'
+
+Exit codes:
+  0  all good
+  1  at least one is bad
+  2  wrong usage
+  3  a file could not be read (whatever the others are)";
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Sort {
+    #[default]
+    Offset,
+    Name,
+    /// The largest first.
+    Size,
+}
+
+pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Failure> {
+    let mut report: Box<dyn Inspecting> =
+        if arguments.json { Box::new(json::Document::new()) } else { Box::new(human::Tables::new()) };
+    let (mut totals, mut tally) = (Totals::default(), Tally::default());
+    report.begin(screen)?;
+    for file in arguments.sources.files() {
+        match file.and_then(|path| Model::open(path, Access::Read, Limits::default())) {
+            Ok(model) => {
+                tally.good += 1;
+                let entries = arguments.choose(&model);
+                entries.iter().for_each(|entry| totals.add(entry));
+                report.file(screen, &Shown { path: model.path(), model: &model, entries: &entries })?;
+            }
+            Err(error) => {
+                tally.count(error.blame());
+                screen.complain_of(&error);
+            }
+        }
+    }
+    report.end(screen, &totals, tally.good)?;
+    Ok(tally.exit())
+}
+
+impl Arguments {
+    /// The tensors to be shown, in their order.
+    fn choose<'m>(&self, model: &'m Model) -> Vec<Entry<'m>> {
+        let mut entries: Vec<Entry<'m>> = model.index().iter().collect();
+        if !self.filter.is_empty() {
+            entries.retain(|entry| {
+                let name = entry.name().to_string();
+                self.filter.iter().any(|glob| glob.is_match(&name))
+            });
+        }
+        match self.sort {
+            Sort::Offset => {}
+            Sort::Name => entries.sort_by_key(Entry::name),
+            Sort::Size => entries.sort_by_key(|entry| Reverse(entry.span().len())),
+        }
+        entries
+    }
+}
+
+fn pattern(text: &str) -> Result<GlobMatcher, String> {
+    GlobBuilder::new(text)
+        .backslash_escape(true)
+        .build()
+        .map(|glob| glob.compile_matcher())
+        .map_err(|error| error.kind().to_string())
+}

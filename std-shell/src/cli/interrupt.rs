@@ -1,0 +1,107 @@
+//! A signal that would end the program becomes an error of the next call that writes, which cleans up after itself.
+//!
+//! The second signal ends the program at once.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use safestep::disk::{Access, Found};
+use safestep::{Disk, OsDisk};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+/// Whether we have been asked to end.
+#[derive(Debug)]
+pub(super) struct Interrupt {
+    /// The number of the signal; 0 is none.
+    signal: Arc<AtomicUsize>,
+}
+
+impl Interrupt {
+    /// Catches SIGINT and SIGTERM from now on. Not SIGHUP, which `nohup` has switched off for a reason.
+    pub(super) fn install() -> io::Result<Self> {
+        let signal = Arc::new(AtomicUsize::new(0));
+        let again = Arc::new(AtomicBool::new(false));
+        for number in [SIGINT, SIGTERM] {
+            // In this order: the first signal finds the flag down and raises it.
+            flag::register_conditional_default(number, Arc::clone(&again))?;
+            flag::register(number, Arc::clone(&again))?;
+            flag::register_usize(number, Arc::clone(&signal), usize::try_from(number).unwrap_or_default())?;
+        }
+        Ok(Self { signal })
+    }
+
+    /// The signal that came, if one did.
+    pub(super) fn signal(&self) -> Option<usize> {
+        Some(self.signal.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
+    }
+}
+
+/// The machine's disk, on which nothing begins any more once a signal has come.
+#[derive(Debug)]
+pub(super) struct Interruptible {
+    disk: OsDisk,
+    interrupt: Interrupt,
+}
+
+impl Interruptible {
+    pub(super) fn new(interrupt: Interrupt) -> Self {
+        Self { disk: OsDisk, interrupt }
+    }
+
+    pub(super) fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
+    /// Not the kind `Interrupted`, after which a write is made again.
+    fn go_on(&self) -> io::Result<&OsDisk> {
+        match self.interrupt.signal() {
+            None => Ok(&self.disk),
+            Some(_) => Err(io::Error::other("interrupted")),
+        }
+    }
+}
+
+/// Taking away and making durable go on: they belong to the way back, or come when all is done.
+impl Disk for Interruptible {
+    type File = <OsDisk as Disk>::File;
+
+    fn look(&self, path: &Path) -> io::Result<Found> {
+        self.go_on()?.look(path)
+    }
+
+    fn create(&self, path: &Path, access: Option<&Access>) -> io::Result<Self::File> {
+        self.go_on()?.create(path, access)
+    }
+
+    fn allocate(&self, file: &Self::File, len_bytes: u64) -> io::Result<()> {
+        self.go_on()?.allocate(file, len_bytes)
+    }
+
+    fn write(&self, file: &Self::File, bytes: &[u8]) -> io::Result<usize> {
+        self.go_on()?.write(file, bytes)
+    }
+
+    fn sync(&self, file: &Self::File) -> io::Result<()> {
+        self.go_on()?.sync(file)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.go_on()?.rename(from, to)
+    }
+
+    fn sync_dir(&self, directory: &Path) -> io::Result<()> {
+        self.disk.sync_dir(directory)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        self.disk.list(directory)
+    }
+}

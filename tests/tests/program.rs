@@ -1,0 +1,165 @@
+//! The program as its users meet it: arguments in; an exit code, text on two streams and files out.
+//!
+//! Nothing here knows the program from inside. It is built once, by cargo, for the profile of this test.
+
+mod check;
+mod inspect;
+mod rewrite;
+mod demo;
+mod help;
+mod bad_input;
+mod bad_output;
+mod real_model;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What a run of the program left.
+#[derive(Debug)]
+struct Ran {
+    status: ExitStatus,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    /// Asserts the exit code; gives what stands on standard output.
+    #[track_caller]
+    fn expect(&self, code: i32) -> &str {
+        assert_eq!(self.status.code(), Some(code), "{self:#?}");
+        &self.out
+    }
+}
+
+/// A command for the program; it runs in `fixtures/` unless told otherwise.
+fn program() -> Command {
+    let mut command = Command::new(binary());
+    command.current_dir(fixtures()).stdin(Stdio::null());
+    // The machine that runs the tests may have opinions about colours.
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs the program with arguments of any kind.
+fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Ran {
+    finish(program().args(arguments))
+}
+
+/// The same in a directory.
+fn run_in<A: AsRef<OsStr>>(directory: &Path, arguments: impl IntoIterator<Item = A>) -> Ran {
+    finish(program().current_dir(directory).args(arguments))
+}
+
+/// Runs a command to its end. A program that waits is a failure.
+fn finish(command: &mut Command) -> Ran {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    collect(child)
+}
+
+fn collect(mut child: Child) -> Ran {
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let out = thread::spawn(move || out.map(drain).unwrap_or_default());
+    let err = thread::spawn(move || err.map(drain).unwrap_or_default());
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if began.elapsed() > Duration::from_secs(120) {
+            child.kill().unwrap();
+            panic!("the program waits");
+        }
+        thread::sleep(Duration::from_millis(2));
+    };
+    Ran { status, out: out.join().unwrap(), err: err.join().unwrap() }
+}
+
+/// What a stream holds; all that the program says is UTF-8.
+fn drain(mut stream: impl std::io::Read) -> String {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn fixtures() -> PathBuf {
+    safestep_tests::cases::fixtures().canonicalize().unwrap()
+}
+
+/// The paths of a folder's models from `fixtures/`, in name order.
+fn models_of(folder: &str) -> Vec<PathBuf> {
+    let entries = fixtures().join(folder).read_dir().unwrap();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| Path::new(folder).join(entry.unwrap().file_name()))
+        .filter(|path| path.extension() == Some(OsStr::new("safetensors")))
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// The names in a directory.
+fn names(directory: &Path) -> Vec<OsString> {
+    let mut names: Vec<OsString> =
+        directory.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names
+}
+
+/// A model of one tensor of `len` zeros, which take no room on the disk.
+fn sparse_model(path: &Path, len: u64) {
+    let mut header = format!("{{\"w\":{{\"dtype\":\"U8\",\"shape\":[{len}],\"data_offsets\":[0,{len}]}}}}");
+    while header.len() % 8 != 0 {
+        header.push(' ');
+    }
+    std::fs::write(path, [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat()).unwrap();
+    File::options().write(true).open(path).unwrap().set_len(8 + header.len() as u64 + len).unwrap();
+}
+
+/// Says that a test did not happen; where that must not be, fails.
+fn skipped(why: &str) {
+    assert!(
+        std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+        "with CI=true nothing may be skipped: {why}"
+    );
+    eprintln!("skipped: {why}");
+}
+
+/// The program, built for this test's profile, target and features. Cargo knows if it is built already.
+fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        // TARGET_DIR [/ TRIPLE] / PROFILE / deps / integration-HASH
+        let test = std::env::current_exe().unwrap();
+        let profile_dir = test.parent().and_then(Path::parent).unwrap();
+        let above = profile_dir.parent().unwrap();
+        let profile = match profile_dir.file_name().and_then(OsStr::to_str).unwrap() {
+            // Two profiles share this directory. Most of this one is built already, for the test itself.
+            "debug" => "test",
+            other => other,
+        };
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.current_dir(env!("CARGO_MANIFEST_DIR"));
+        build.args(["build", "--quiet", "--package", "safestep", "--bin", "safestep", "--profile", profile]);
+        if above.join(".rustc_info.json").exists() {
+            build.arg("--target-dir").arg(above);
+        } else {
+            build
+                .arg("--target-dir")
+                .arg(above.parent().unwrap())
+                .arg("--target")
+                .arg(above.file_name().unwrap());
+        }
+        if !cfg!(feature = "fast") {
+            build.args(["--no-default-features", "--features", "program"]);
+        }
+        assert!(build.status().unwrap().success(), "the program cannot be built");
+        profile_dir.join("safestep").with_extension(std::env::consts::EXE_EXTENSION)
+    })
+}

@@ -1,0 +1,57 @@
+//! `demo`: the first thing that a newcomer runs. It has to end well, say the same each time and leave nothing behind.
+
+use std::fs;
+
+use super::{finish, names, program, run_in};
+
+#[test]
+fn it_keeps_what_it_is_told_to_keep_and_is_the_same_each_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut tours = Vec::new();
+    for name in ["one", "two"] {
+        let ran = run_in(directory.path(), ["demo", "--dir", name]);
+        tours.push(ran.expect(0).replace(&format!(" in {name} "), " in DIR "));
+        assert_eq!(ran.err, "");
+    }
+    assert_eq!(tours[0], tours[1]);
+    let [one, two] = ["one", "two"].map(|name| directory.path().join(name));
+    assert_eq!(names(&one), names(&two));
+    assert!(names(&one).len() >= 8, "{:?}", names(&one));
+    for name in names(&one) {
+        assert_eq!(fs::read(one.join(&name)).unwrap(), fs::read(two.join(&name)).unwrap(), "{name:?}");
+    }
+    let tour = &tours[0];
+    assert!(tour.lines().all(|line| !line.contains('\u{1b}')), "{tour}");
+    for word in [
+        "[1/4] ",
+        "[4/4] ",
+        "R5.past_end",
+        "R4.dtype",
+        "R2.duplicate",
+        "R4.size",
+        "R1.too_large",
+        "note.order",
+    ] {
+        assert!(tour.contains(word), "{word} is missing in {tour}");
+    }
+
+    // The model is what the tour says of it, and the broken ones are broken.
+    let ran = run_in(&one, ["inspect", "--json", "tiny.safetensors"]);
+    let document: serde_json::Value = serde_json::from_str(ran.expect(0)).unwrap();
+    assert_eq!(document["totals"]["by_dtype"].as_object().unwrap().len(), 22);
+    let ran = run_in(&one, ["check", "--json", "."]);
+    assert_eq!(ran.expect(1).matches("\"verdict\":\"bad\"").count(), 5);
+
+    // A directory that is there belongs to somebody.
+    let ran = run_in(directory.path(), ["demo", "--dir", "one"]);
+    assert_eq!(ran.expect(3), "");
+    assert!(ran.err.starts_with("safestep: cannot create the directory one: File exists"), "{}", ran.err);
+}
+
+#[test]
+fn it_tidies_up() {
+    let temporary = tempfile::tempdir().unwrap();
+    let ran = finish(program().arg("demo").env("TMPDIR", temporary.path()));
+    assert!(ran.expect(0).contains(temporary.path().to_str().unwrap()), "{ran:?}");
+    assert!(names(temporary.path()).is_empty(), "{:?}", names(temporary.path()));
+}

@@ -1,0 +1,92 @@
+//! What the program says of itself, and of arguments that make no sense.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use super::run;
+
+const COMMANDS: [&str; 6] = ["inspect", "check", "rewrite", "demo", "completions", "man"];
+
+#[test]
+fn short_help_is_one_screen_and_long_help_has_examples_and_exit_codes() {
+    for command in [None].into_iter().chain(COMMANDS.map(Some)) {
+        let short = run(command.into_iter().chain(["-h"]));
+        let lines = short.expect(0).lines().count();
+        assert!(lines <= 24, "{command:?}: {lines} lines");
+        assert!(short.out.lines().all(|line| line.chars().count() <= 100), "{}", short.out);
+        assert!(short.out.contains("Usage: safestep"), "{}", short.out);
+
+        let long = run(command.into_iter().chain(["--help"]));
+        assert!(long.expect(0).contains("Examples:\n  safestep "), "{}", long.out);
+        let judges = matches!(command, None | Some("inspect" | "check" | "rewrite"));
+        assert_eq!(long.out.contains("Exit codes:"), judges, "{}", long.out);
+        assert_eq!((short.err.as_str(), long.err.as_str()), ("", ""));
+    }
+}
+
+#[test]
+fn the_version_is_three_numbers() {
+    for flag in ["-V", "--version"] {
+        let ran = run([flag]);
+        let version = ran.expect(0).strip_prefix("safestep ").and_then(|rest| rest.strip_suffix('\n'));
+        let parts: Vec<_> = version.unwrap().split('.').collect();
+        assert!(parts.len() == 3 && parts.iter().all(|part| part.parse::<u32>().is_ok()), "{ran:?}");
+    }
+}
+
+#[test]
+fn wrong_usage_is_2_with_silence_on_standard_output() {
+    let table: &[(&[&str], &str)] = &[
+        (&[], "Usage: safestep"),
+        (&["judge"], "unrecognized subcommand 'judge'"),
+        (&["inspect"], "<PATH>..."),
+        (&["check"], "<PATH>..."),
+        (&["rewrite", "in"], "<OUT>"),
+        (&["rewrite", "in", ""], "a value is required for '<OUT>'"),
+        (&["check", ""], "a value is required for '<PATH>...'"),
+        (&["rewrite", "in", "out", "more"], "unexpected argument 'more'"),
+        (&["check", "--fast", "x"], "unexpected argument '--fast'"),
+        (&["inspect", "--sort", "colour", "x"], "invalid value 'colour'"),
+        (&["inspect", "--json", "--sort", "name", "x"], "cannot be used with"),
+        (&["inspect", "--color", "pink", "x"], "invalid value 'pink'"),
+        (&["completions", "dos"], "invalid value 'dos'"),
+        (&["man", "judge"], "invalid value 'judge'"),
+        (&["check", "--\u{1b}[2J\u{9b}31m", "x"], "unexpected argument '--\\u{9b}31m'"),
+    ];
+    for (arguments, complaint) in table {
+        let ran = run(*arguments);
+        assert_eq!(ran.expect(2), "", "{arguments:?}");
+        assert!(ran.err.contains(complaint), "{arguments:?}: {}", ran.err);
+        assert!(!ran.err.contains(['\u{1b}', '\u{9b}']), "{:?}", ran.err);
+    }
+}
+
+#[test]
+fn completions_for_every_shell() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ran = run(["completions", shell]);
+        let script = ran.expect(0);
+        for word in COMMANDS.iter().chain(&["recursive", "quiet", "filter"]) {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+        if shell == "bash"
+            && let Ok(mut bash) = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn()
+        {
+            bash.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+            assert!(bash.wait().unwrap().success());
+        }
+    }
+}
+
+#[test]
+fn manual_pages() {
+    assert!(run(["man"]).expect(0).contains(".TH safestep 1"));
+    for command in COMMANDS {
+        let ran = run(["man", command]);
+        let page = ran.expect(0);
+        assert!(
+            page.contains(&format!(".TH safestep-{command} 1")) && page.contains(".SH EXAMPLES"),
+            "{page}"
+        );
+    }
+}
