@@ -1,5 +1,7 @@
 //! The dtypes: a name in a header becomes an element type with a size and a rank in the writer's order.
 
+use crate::json::JsonStr;
+use crate::span::multiply;
 use core::fmt;
 
 macro_rules! dtypes {
@@ -26,10 +28,14 @@ macro_rules! dtypes {
                 match self { $( Self::$variant => $name ),+ }
             }
 
+            /// All names in order, each followed by a space: shorter than as many slices.
+            const NAMES: &str = concat!($( $name, " " ),+);
+
             /// The size of one element, in bits.
             #[must_use]
             pub const fn bits(self) -> u32 {
-                match self { $( Self::$variant => $bits ),+ }
+                let bits: u8 = match self { $( Self::$variant => $bits ),+ };
+                bits as u32
             }
         }
     };
@@ -86,18 +92,20 @@ impl Dtype {
     /// The dtype of that name; case counts.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::from_bytes(name.bytes())
+        Self::from_json(JsonStr::scanned(name.as_bytes(), 0))
     }
 
-    /// The dtype whose name is spelled by these bytes.
-    pub(crate) fn from_bytes(name: impl Iterator<Item = u8> + Clone) -> Option<Self> {
-        Self::ALL.into_iter().find(|dtype| name.clone().eq(dtype.name().bytes()))
+    /// The dtype of the name that a header spells.
+    pub(crate) fn from_json(name: JsonStr<'_>) -> Option<Self> {
+        let mut names = Self::NAMES.as_bytes().split(|&byte| byte == b' ');
+        Self::ALL.iter().copied().find(|_| names.next().is_some_and(|known| name.is(known)))
     }
 
     /// The size in bits of `elements` elements, or `None` beyond `u64::MAX`.
     #[must_use]
     pub fn total_bits(self, elements: u64) -> Option<u64> {
-        elements.checked_mul(u64::from(self.bits()))
+        let mut bits = elements;
+        multiply(&mut bits, u64::from(self.bits()), 0).then_some(bits)
     }
 
     /// The alignment, in bytes, that typed access to the elements wants: the element's size, at least 1.

@@ -202,6 +202,21 @@ pub enum Field {
     DataOffsets,
 }
 
+impl Field {
+    /// All fields, in the order in which the reference writer spells them.
+    pub const ALL: [Self; 3] = [Self::Dtype, Self::Shape, Self::DataOffsets];
+
+    /// The key in an entry.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dtype => "dtype",
+            Self::Shape => "shape",
+            Self::DataOffsets => "data_offsets",
+        }
+    }
+}
+
 impl Error {
     /// An error at a place of the file.
     pub(crate) fn new(kind: ErrorKind, at: u64) -> Self {
@@ -255,6 +270,14 @@ impl Error {
 }
 
 impl ErrorKind {
+    /// The place of the rule among the rules; the caller's own mistakes stand before them.
+    pub(crate) const fn rank(self) -> u8 {
+        match self.rule() {
+            Some(rule) => (rule as u8).wrapping_add(1),
+            None => 0,
+        }
+    }
+
     /// The rule that an error of this kind reports; `None` for the caller's own mistakes.
     pub(crate) const fn rule(self) -> Option<Rule> {
         Some(match self {
@@ -410,10 +433,6 @@ impl fmt::Display for Found {
 
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Dtype => "dtype",
-            Self::Shape => "shape",
-            Self::DataOffsets => "data_offsets",
-        })
+        f.write_str(self.name())
     }
 }

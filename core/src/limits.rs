@@ -16,13 +16,18 @@ pub const JSON_DEPTH_MAX: u32 = 127;
 ///
 /// With honest names and one bucket a name, chains of nine are rare and chains of twenty do not happen:
 /// a longer one means that somebody chose the names.
+#[cfg(feature = "fast")]
 pub(crate) const NAME_CHAIN_MAX: u32 = 24;
 
-/// How many keys of one object are compared pair by pair when no memory was lent to do better.
+/// How many bytes the slot-free judge may read again to compare names, or keys, pair by pair.
 ///
-/// It keeps the slot-free judge useful for models in any name order, at no more than eight million
-/// comparisons of two 32-bit fingerprints.
-pub const KEYS_PAIRWISE_MAX: u32 = 4096;
+/// Sixteen are compared with all that follow at each reading. This keeps the judge useful for models of some thousand
+/// names in any order, and ends within a second what somebody made to take hours.
+pub const REREAD_BYTES_MAX: u64 = 1 << 27;
+
+/// The same for the judge with slots, when too few are free for the keys of an inner object: so many bytes and twice the
+/// header. Such metadata as people write fits; what does not is answered with the slots that are needed.
+pub(crate) const REREAD_BYTES_IN_SLOTS: u64 = 1 << 16;
 
 /// How many ascending runs of names the slot-free judge merges.
 ///

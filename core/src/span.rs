@@ -82,6 +82,11 @@ impl Span {
         self.end
     }
 
+    /// The bytes of a tensor, whose begin is not behind its end by the rules.
+    pub(crate) const fn proven(begin: u64, end: u64) -> Self {
+        Self { begin: Offset(begin), end: Offset(end) }
+    }
+
     /// How many bytes.
     #[must_use]
     pub const fn len(self) -> ByteLen {
@@ -128,4 +133,52 @@ pub(crate) fn widen(place: u32) -> usize {
 /// A count of things in memory, as the `u64` that interfaces speak.
 pub(crate) fn count(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+/// Multiplies a count in place and adds to it; `false`, and no change, if 64 bits do not hold what comes out.
+#[inline]
+pub(crate) fn multiply(value: &mut u64, factor: u64, addend: u8) -> bool {
+    let result = if cfg!(feature = "fast") {
+        value.checked_mul(factor).and_then(|product| product.checked_add(u64::from(addend)))
+    } else {
+        multiply_by_doubling(*value, factor, addend)
+    };
+    *value = result.unwrap_or(*value);
+    result.is_some()
+}
+
+/// The same for machines that do not multiply 64 bits, in a fifth of the code that the compiler makes of it.
+fn multiply_by_doubling(mut value: u64, mut factor: u64, addend: u8) -> Option<u64> {
+    let mut sum = u64::from(addend);
+    loop {
+        if factor & 1 == 1 {
+            sum = sum.checked_add(value)?;
+        }
+        factor >>= 1;
+        if factor == 0 {
+            return Some(sum);
+        }
+        value = value.checked_add(value)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubling_multiplies() {
+        const FACTORS: [u64; 12] =
+            [0, 1, 2, 3, 10, 64, 0xFFFF_FFFF, 1 << 32, (1 << 32) + 1, 1 << 63, u64::MAX / 3, u64::MAX];
+        for value in FACTORS {
+            for factor in FACTORS {
+                for addend in [0, 1, 9] {
+                    let expected =
+                        value.checked_mul(factor).and_then(|product| product.checked_add(addend.into()));
+                    let found = multiply_by_doubling(value, factor, addend);
+                    assert_eq!(found, expected, "{value} x {factor} + {addend}");
+                }
+            }
+        }
+    }
 }

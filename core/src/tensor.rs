@@ -9,11 +9,16 @@ pub(crate) mod entry;
 pub(crate) mod slot;
 pub(crate) mod judge;
 pub(crate) mod sort;
+pub(crate) mod fingerprint;
+#[cfg(feature = "fast")]
+pub(crate) mod table;
 pub(crate) mod names;
 #[cfg(feature = "fast")]
 pub(crate) mod chain;
 #[cfg(feature = "fast")]
 pub(crate) mod spelled;
+#[cfg(feature = "fast")]
+pub(crate) mod pattern;
 pub(crate) mod header;
 pub(crate) mod index;
 pub(crate) mod in_order;

@@ -15,9 +15,12 @@ fn way(header: &[u8], file_len: u64) -> &'static str {
     let header = verdict::header_of(header, file_len, &Options::default()).unwrap();
     let mut slots = vec![Slot::EMPTY; header.slots_bound()];
     let index = format!("{:?}", Index::build(header, &mut slots).unwrap());
-    let ways = ["names: Ascending", "names: Table", "names: Sorted"];
+    let ways = ["names: Table", "names: Sorted"];
     ways.into_iter().find(|way| index.contains(way)).unwrap()
 }
+
+/// The small build has no table: it always sorts.
+const TABLE: &str = if cfg!(feature = "fast") { "names: Table" } else { "names: Sorted" };
 
 /// The ways are taken: else the tests below, and the recipes of the fuzzers, go past what they are for.
 #[test]
@@ -26,7 +29,7 @@ fn names_that_collide_crowd_the_table() {
         let sample = make(20_000);
         let expected =
             if ["crowded: long chains", "crowded: fingerprints by twenties, equal for 96"].contains(&name) {
-                "names: Table"
+                TABLE
             } else {
                 "names: Sorted"
             };
@@ -34,6 +37,26 @@ fn names_that_collide_crowd_the_table() {
     }
     let (bytes, file_len) = recipe::files(b"crowd...").pop().unwrap();
     assert_eq!(way(&bytes, file_len), "names: Sorted");
+}
+
+/// Chains up to the longest that the table allows, and one beyond: where the ways part, both find every name.
+#[test]
+fn the_longest_chain_is_walked_to_its_end() {
+    const LONGEST: usize = 25;
+    for crowd in LONGEST - 3..LONGEST + 4 {
+        let mut names: Vec<String> = recipe::NAMES.iter().take(crowd).cloned().collect();
+        let buckets = crowd + 200;
+        let bucket = |name: &String| crowded::bucket_of_name(name.as_bytes(), buckets);
+        let elsewhere =
+            (0..).map(|number| format!("w{number}")).filter(|name| bucket(name) != bucket(&names[0]));
+        names.extend(elsewhere.take(200).collect::<Vec<_>>());
+        Random::new(crowd as u64).shuffle(&mut names);
+        let entries: Vec<String> = names.iter().map(|name| recipe::entry(name, 0, 0)).collect();
+        let sample = Sample::new("chain", format!("{{{}}}", entries.join(",")), 0, None);
+        oracle::header(&sample.header, sample.file_len());
+        let expected = if crowd <= LONGEST { TABLE } else { "names: Sorted" };
+        assert_eq!(way(&sample.header, sample.file_len()), expected, "{crowd}");
+    }
 }
 
 #[test]
@@ -63,6 +86,27 @@ fn crowds_with_duplicates_and_escapes_are_judged_alike_by_all() {
     }
     println!("{rules:?}");
     assert!(rules["good"] > 20 && rules["R2.duplicate"] > 100, "{rules:?}");
+}
+
+/// Names that share a beginning which is spelled with an escape, so that places in the text are no places in the name.
+#[test]
+fn crowds_with_an_escaped_beginning_are_judged_alike_by_all() {
+    for (plain, spelled) in
+        [("model.layer.0000", "\\u006dodel.layer.0000"), ("\u{e9}", "\\u00e9"), ("/", "\\/")]
+    {
+        for number in [30, 60] {
+            let mut names: Vec<String> =
+                recipe::NAMES.iter().take(number).map(|name| format!("{spelled}{name}")).collect();
+            let duplicate = format!("{plain}{}", &recipe::NAMES[3]);
+            for with_duplicate in [false, true] {
+                names.extend(Some(duplicate.clone()).filter(|_| with_duplicate));
+                let entries: Vec<String> = names.iter().map(|name| recipe::entry(name, 0, 0)).collect();
+                let sample = Sample::new("prefix", format!("{{{}}}", entries.join(",")), 0, None);
+                oracle::header(&sample.header, sample.file_len());
+                Random::new(1).shuffle(&mut names);
+            }
+        }
+    }
 }
 
 /// Begins that fall into one bucket, in the table by which tiling is proven without sorting.

@@ -2,8 +2,10 @@
 //!
 //! The benchmark runs the same generators at full size, where no twin can follow; here the verdicts on them are held.
 
+use safestep_core::Slot;
 use safestep_tests::headers::honest::{Order, honest};
 use safestep_tests::headers::{Sample, hostile};
+use safestep_tests::oracle::verdict::{Refused, in_slots, slot_free};
 use safestep_tests::{oracle, twin};
 
 fn judge(sample: &Sample) {
@@ -38,7 +40,7 @@ fn hostile_headers_are_judged_alike_by_all() {
     }
 }
 
-/// More keys than are compared pair by pair: with too few slots the answer is a number, with that many the verdict.
+/// More keys than are compared without slots: with too few the answer is a number, with that many the verdict.
 #[test]
 fn many_keys_in_no_order_want_slots_and_get_them() {
     for duplicate in [false, true] {
@@ -56,12 +58,37 @@ fn many_keys_in_no_order_want_slots_and_get_them() {
     }
 }
 
-/// More names than are compared pair by pair, in more runs than are merged; and exactly as many.
+/// Without slots each key is compared with each, which somebody could make us do for hours: then the answer is how many
+/// slots are needed, and it comes at once.
+#[test]
+fn nobody_makes_us_compare_for_hours() {
+    let entry = |name: &str, fields: &str| {
+        format!(r#""{name}":{{{fields}"dtype":"U8","shape":[0],"data_offsets":[0,0]}}"#)
+    };
+    let fields: String = (0..4_000).rev().map(|number| format!(r#""k{number}":0,"#)).collect();
+    let entries: Vec<String> = (0..100).map(|number| entry(&format!("t{number:03}"), &fields)).collect();
+    let many_fields = Sample::new("many fields", format!("{{{}}}", entries.join(",")), 0, Some("R4.field"));
+    let long = "x".repeat(1_000);
+    let entries: Vec<String> =
+        (0..4_000).rev().map(|number| entry(&format!("{long}{number:04}"), "")).collect();
+    let long_names = Sample::new("long names", format!("{{{}}}", entries.join(",")), 0, None);
+    let options = twin::Options::default();
+    for sample in [&many_fields, &long_names] {
+        let found = slot_free(&sample.header, sample.file_len(), &options);
+        assert!(matches!(found, Err(Refused::Slots(..5_000))), "{}", sample.name);
+    }
+    // As many slots as tensors, and none free for the fields.
+    let found = in_slots(&many_fields.header, many_fields.file_len(), &options, &mut [Slot::EMPTY; 100]);
+    assert!(matches!(found, Err(Refused::Slots(..5_000))));
+    oracle::header(&many_fields.header, many_fields.file_len());
+}
+
+/// More names than are compared without slots, in more runs than are merged; and just not so many.
 #[test]
 fn many_names_in_no_order_are_judged_alike_by_all() {
-    for (names, runs, duplicate) in
-        [(4_096, 64, true), (4_096, 64, false), (4_200, 32, true), (4_200, 33, false)]
-    {
+    let cases =
+        [(4_096, 64, true), (4_096, 64, false), (7_000, 31, true), (7_000, 32, false), (7_000, 33, false)];
+    for (names, runs, duplicate) in cases {
         let name = |number: usize| {
             format!("{:05}", number % (names / runs) * 100 + (runs - number / (names / runs)))
         };

@@ -6,6 +6,7 @@ mod headers;
 mod crowded;
 mod large;
 mod one_byte;
+mod strings;
 mod random;
 mod replay;
 mod commit;

@@ -1,3 +1,5 @@
+//! Tells the linker where the script is that says what is in flash.
+
 fn main() {
     let dir = std::env::var("CARGO_MANIFEST_DIR").unwrap();
     println!("cargo:rustc-link-search={dir}");

@@ -1,5 +1,6 @@
 //! A scanned string, still spelled as in the header; it unescapes while it is compared, hashed or printed.
 
+use crate::json::escape::unescape;
 use core::cmp::Ordering;
 use core::fmt;
 
@@ -15,7 +16,8 @@ use core::fmt;
 #[derive(Clone, Copy)]
 pub struct JsonStr<'h> {
     raw: &'h [u8],
-    escaped: bool,
+    /// How many escapes stand in it; what counts is whether there are any.
+    escapes: u32,
 }
 
 impl<'h> JsonStr<'h> {
@@ -24,13 +26,13 @@ impl<'h> JsonStr<'h> {
     /// Bytes that no scanner would let through do no harm: they stand for U+FFFD.
     #[must_use]
     pub fn new(raw: &'h [u8]) -> Self {
-        Self { raw, escaped: raw.contains(&b'\\') }
+        Self { raw, escapes: u32::from(raw.contains(&b'\\')) }
     }
 
-    /// The same for bytes of which it is known whether a backslash stands among them.
+    /// The same for bytes of which it is known how many escapes stand among them, or whether any do.
     #[inline]
-    pub(crate) fn scanned(raw: &'h [u8], escaped: bool) -> Self {
-        Self { raw, escaped }
+    pub(crate) fn scanned(raw: &'h [u8], escapes: u32) -> Self {
+        Self { raw, escapes }
     }
 
     /// The bytes between the quotes, as they are spelled.
@@ -42,13 +44,13 @@ impl<'h> JsonStr<'h> {
     /// Whether it is spelled with escapes.
     #[must_use]
     pub fn is_escaped(&self) -> bool {
-        self.escaped
+        self.escapes != 0
     }
 
     /// The string itself, if it is spelled without escapes.
     #[must_use]
     pub fn as_plain(&self) -> Option<&'h str> {
-        if self.escaped { None } else { core::str::from_utf8(self.raw).ok() }
+        if self.is_escaped() { None } else { core::str::from_utf8(self.raw).ok() }
     }
 
     /// The characters that it stands for.
@@ -58,35 +60,48 @@ impl<'h> JsonStr<'h> {
 
     /// The UTF-8 bytes that it stands for.
     pub fn bytes(&self) -> impl Iterator<Item = u8> + Clone + 'h {
-        Bytes { rest: self.raw, escaped: self.escaped, pending: 0, left: 0 }
+        Bytes { rest: self.raw, escaped: self.is_escaped(), point: 0, bits: 0 }
     }
 
     /// Whether it stands for these bytes.
     #[inline]
     pub(crate) fn is(&self, text: &[u8]) -> bool {
-        if self.escaped { self.bytes().eq(text.iter().copied()) } else { self.raw == text }
+        let text = JsonStr::scanned(text, 0);
+        if self.plain(&text) { self.raw == text.raw } else { self.cmp_unescaped(&text).is_eq() }
+    }
+
+    #[cold]
+    fn cmp_unescaped(&self, other: &Self) -> Ordering {
+        self.bytes().cmp(other.bytes())
+    }
+
+    /// Whether both can be compared as they are spelled. The small build has one way for all.
+    #[inline]
+    fn plain(&self, other: &Self) -> bool {
+        cfg!(feature = "fast") && self.escapes | other.escapes == 0
     }
 }
 
 impl PartialEq for JsonStr<'_> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        if self.escaped || other.escaped { self.bytes().eq(other.bytes()) } else { self.raw == other.raw }
+        if self.plain(other) { self.raw == other.raw } else { self.cmp_unescaped(other).is_eq() }
     }
 }
 
 impl Eq for JsonStr<'_> {}
 
 impl PartialOrd for JsonStr<'_> {
+    #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl Ord for JsonStr<'_> {
-    #[inline]
+    #[cfg_attr(feature = "fast", inline(always))]
     fn cmp(&self, other: &Self) -> Ordering {
-        if self.escaped || other.escaped { self.bytes().cmp(other.bytes()) } else { self.raw.cmp(other.raw) }
+        if self.plain(other) { self.raw.cmp(other.raw) } else { self.cmp_unescaped(other) }
     }
 }
 
@@ -126,30 +141,36 @@ struct Bytes<'h> {
     rest: &'h [u8],
     /// Otherwise a backslash is one: the names that callers ask for come without escapes.
     escaped: bool,
-    /// The bytes of an unescaped character that are still to come, the next one lowest.
-    pending: u32,
-    left: u8,
+    /// A character that an escape stood for.
+    point: u32,
+    /// How many of its bits are still to come, six a byte.
+    bits: u32,
 }
 
 impl Iterator for Bytes<'_> {
     type Item = u8;
 
     fn next(&mut self) -> Option<u8> {
-        if self.left == 0 {
+        let mark = if self.bits > 0 {
+            self.bits = self.bits.wrapping_sub(6);
+            0x80 | self.point >> (self.bits & 31) & 0x3F
+        } else {
             let (&first, tail) = self.rest.split_first()?;
             if first != b'\\' || !self.escaped {
                 self.rest = tail;
                 return Some(first);
             }
-            let (char, tail) = unescape(self.rest);
-            self.rest = tail;
-            let mut buffer = [0; 4];
-            self.left = u8::try_from(char.encode_utf8(&mut buffer).len()).unwrap_or_default();
-            self.pending = u32::from_le_bytes(buffer);
-        }
-        let [byte, ..] = self.pending.to_le_bytes();
-        self.pending >>= 8;
-        self.left = self.left.saturating_sub(1);
+            self.point = character(&mut self.rest);
+            let (mark, bits) = match self.point {
+                0..0x80 => (0, 0),
+                0x80..0x800 => (0xC0, 6),
+                0x800..0x1_0000 => (0xE0, 12),
+                _ => (0xF0, 18),
+            };
+            self.bits = bits;
+            mark | self.point >> bits
+        };
+        let [byte, ..] = mark.to_le_bytes();
         Some(byte)
     }
 }
@@ -165,13 +186,25 @@ impl Iterator for Chars<'_> {
     fn next(&mut self) -> Option<char> {
         let (&first, tail) = self.rest.split_first()?;
         let (char, tail) = match first {
-            b'\\' => unescape(self.rest),
+            b'\\' => {
+                let point = character(&mut self.rest);
+                return Some(char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
             ..0x80 => (char::from(first), tail),
             _ => decode(self.rest),
         };
         self.rest = tail;
         Some(char)
     }
+}
+
+/// Takes the escape that `rest` begins with and gives its code point; of what is none, only the backslash.
+fn character(rest: &mut &[u8]) -> u32 {
+    let start = *rest;
+    unescape(rest).unwrap_or_else(|_| {
+        *rest = start.get(1..).unwrap_or_default();
+        u32::from(char::REPLACEMENT_CHARACTER)
+    })
 }
 
 /// The character at the start of `text`, which begins with a byte from 0x80 on, and what follows it.
@@ -186,38 +219,4 @@ fn decode(text: &[u8]) -> (char, &[u8]) {
         Some(char) => (char, text.get(width..).unwrap_or_default()),
         None => (char::REPLACEMENT_CHARACTER, text.get(1..).unwrap_or_default()),
     }
-}
-
-/// The character that the escape at the start of `text` stands for, and what follows it.
-fn unescape(text: &[u8]) -> (char, &[u8]) {
-    let short = match text.get(1) {
-        Some(b'b') => '\u{8}',
-        Some(b'f') => '\u{C}',
-        Some(b'n') => '\n',
-        Some(b'r') => '\r',
-        Some(b't') => '\t',
-        Some(b'u') => return unescape_units(text),
-        Some(&byte) => char::from(byte),
-        None => char::REPLACEMENT_CHARACTER,
-    };
-    (short, text.get(2..).unwrap_or_default())
-}
-
-fn unescape_units(text: &[u8]) -> (char, &[u8]) {
-    let tail = text.get(6..).unwrap_or_default();
-    match unit(text) {
-        high @ 0xD800..=0xDBFF => {
-            let low = unit(tail);
-            let point = (high & 0x3FF) << 10 | (low & 0x3FF);
-            let char = char::from_u32(point.wrapping_add(0x1_0000)).unwrap_or(char::REPLACEMENT_CHARACTER);
-            (char, tail.get(6..).unwrap_or_default())
-        }
-        point => (char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER), tail),
-    }
-}
-
-/// The value of the four digits behind `\u`.
-fn unit(escape: &[u8]) -> u32 {
-    let digits = escape.get(2..6).unwrap_or_default();
-    digits.iter().fold(0, |value, &byte| value << 4 | char::from(byte).to_digit(16).unwrap_or_default())
 }

@@ -2,8 +2,8 @@
 
 use crate::dtype::Dtype;
 use crate::error::{ErrorKind, Field};
-use crate::json::{Expected, JsonStr, Kind, Scan, Stop};
-use crate::span::{Span, widen};
+use crate::json::{JsonStr, Kind, Scan, Stop};
+use crate::span::{Span, multiply, widen};
 use crate::tensor::frame::in_file;
 use crate::tensor::verdict::Verdict;
 
@@ -132,228 +132,145 @@ pub(crate) struct Form {
     pub(crate) end: u64,
 }
 
-/// The fields of one entry while they come in, in any order.
-#[derive(Default)]
-struct Fields {
-    dtype: Option<Found<Dtype>>,
-    shape: Option<Found<Elements>>,
-    offsets: Option<Found<(u64, u64)>>,
-}
-
-/// The number of elements; `None` beyond 64 bits.
-type Elements = Option<u64>;
-
-/// A field that stands in the entry.
-struct Found<T> {
-    /// Its key's opening quote.
-    key_at: u32,
-    /// Its value's first byte.
-    at: u32,
-    /// `None`: the value breaks a rule, which the verdict knows.
-    value: Option<T>,
-}
-
-/// What an entry gave.
-pub(crate) struct Parsed {
-    /// `None`: the entry breaks a rule, which the verdict knows.
-    pub(crate) form: Option<Form>,
+/// An entry while its fields come in, in any order.
+pub(crate) struct Fields {
+    /// The opening quotes of the fields' keys, in the order of [`Field::ALL`]; 0 while a field is missing.
+    keys_at: [u32; 3],
+    form: Form,
+    /// The number of elements.
+    elements: u64,
+    offsets_at: u32,
     /// It has fields that entries do not have; duplicates among them are still to be found.
-    pub(crate) foreign_fields: bool,
-}
-
-/// Scans the value of an entry, of any form.
-pub(crate) fn parse(scan: &mut Scan<'_>, verdict: &mut Verdict) -> Result<Parsed, Stop> {
-    let at = scan.at();
-    if scan.peek() != Some(b'{') {
-        let found = scan.value(1)?;
-        verdict.record(ErrorKind::EntryKind { found }, at);
-        return Ok(Parsed { form: None, foreign_fields: false });
-    }
-    scan.advance(1);
-    scan.white_space();
-    let mut fields = Fields::default();
-    let mut foreign_fields = false;
-    let mut expected = Expected::KeyOrClose;
-    let mut close = scan.at();
-    let mut more = scan.peek() != Some(b'}');
-    if !more {
-        scan.advance(1);
-    }
-    while more {
-        let key_at = scan.at();
-        let key = scan.key(expected)?;
-        expected = Expected::Key;
-        let at = scan.at();
-        if key.is(b"dtype") {
-            if fresh(&fields.dtype, key_at, verdict) {
-                fields.dtype = Some(Found { key_at, at, value: dtype(scan, verdict)? });
-            } else {
-                scan.value(2)?;
-            }
-        } else if key.is(b"shape") {
-            if fresh(&fields.shape, key_at, verdict) {
-                fields.shape = Some(Found { key_at, at, value: shape(scan, verdict)? });
-            } else {
-                scan.value(2)?;
-            }
-        } else if key.is(b"data_offsets") {
-            if fresh(&fields.offsets, key_at, verdict) {
-                fields.offsets = Some(Found { key_at, at, value: offsets(scan, verdict)? });
-            } else {
-                scan.value(2)?;
-            }
-        } else {
-            foreign_fields = true;
-            verdict.record(ErrorKind::FieldUnknown, key_at);
-            scan.value(2)?;
-        }
-        scan.white_space();
-        close = scan.at();
-        more = scan.more(b'}')?;
-    }
-    Ok(Parsed { form: fields.close(close, verdict), foreign_fields })
-}
-
-/// Whether the field did not stand in the entry before.
-fn fresh<T>(field: &Option<Found<T>>, key_at: u32, verdict: &mut Verdict) -> bool {
-    let Some(first) = field else { return true };
-    verdict.record(ErrorKind::Duplicate { first: in_file(first.key_at) }, key_at);
-    false
+    pub(crate) foreign: bool,
+    /// No rule is broken.
+    sound: bool,
 }
 
 impl Fields {
-    /// The rules that need several fields, at the entry's closing brace.
-    fn close(self, close: u32, verdict: &mut Verdict) -> Option<Form> {
-        let (Some(dtype), Some(shape), Some(offsets)) = (&self.dtype, &self.shape, &self.offsets) else {
-            let expected = match (&self.dtype, &self.shape) {
-                (None, _) => Field::Dtype,
-                (_, None) => Field::Shape,
-                _ => Field::DataOffsets,
-            };
-            verdict.record(ErrorKind::FieldMissing { expected }, close);
-            return None;
-        };
-        let (dtype, elements, (begin, end)) = (dtype.value?, shape.value?, offsets.value?);
-        let Some(bits) = elements.and_then(|elements| dtype.total_bits(elements)) else {
-            verdict.record(ErrorKind::Overflow, shape.at);
-            return None;
-        };
-        if bits & 7 != 0 {
-            verdict.record(ErrorKind::Bits { found: bits }, shape.at);
-            return None;
+    /// An entry without fields.
+    pub(crate) fn new() -> Self {
+        Self {
+            keys_at: [0; 3],
+            form: Form { dtype: Dtype::Bool, shape_at: 0, begin: 0, end: 0 },
+            elements: 1,
+            offsets_at: 0,
+            foreign: false,
+            sound: false,
         }
-        let found = end.wrapping_sub(begin);
-        if found != bits >> 3 {
-            verdict.record(ErrorKind::Size { expected: bits >> 3, found }, offsets.at);
-            return None;
-        }
-        Some(Form { dtype, shape_at: shape.at, begin, end })
     }
-}
 
-/// The value of the field `dtype`.
-fn dtype(scan: &mut Scan<'_>, verdict: &mut Verdict) -> Result<Option<Dtype>, Stop> {
-    let at = scan.at();
-    if !scan.take(b'"') {
-        let found = scan.value(2)?;
-        verdict.record(ErrorKind::DtypeKind { found }, at);
-        return Ok(None);
+    /// What they say; `None` if they break a rule, which the verdict knows.
+    pub(crate) fn form(&self) -> Option<&Form> {
+        self.sound.then_some(&self.form)
     }
-    let name = scan.string()?;
-    let found = Dtype::from_bytes(name.bytes());
-    match found {
-        None => verdict.record(ErrorKind::DtypeUnknown, at),
-        Some(found) if !verdict.allowed().contains(found) => {
-            verdict.record(ErrorKind::DtypeRefused { found }, at);
-            return Ok(None);
-        }
-        Some(_) => {}
-    }
-    Ok(found)
-}
 
-/// Scans an array of integers and hands them over one by one; `None` if it is none.
-///
-/// `fault` makes the error of a value that is of another kind; `element` gets each integer and its place.
-fn integers(
-    scan: &mut Scan<'_>,
-    verdict: &mut Verdict,
-    fault: fn(Kind) -> ErrorKind,
-    element: &mut dyn FnMut(u64, u32, &mut Verdict),
-) -> Result<Option<u32>, Stop> {
-    let at = scan.at();
-    if !scan.take(b'[') {
-        let found = scan.value(2)?;
-        verdict.record(fault(found), at);
-        return Ok(None);
+    /// Scans the value of an entry, of any form.
+    pub(crate) fn scan(&mut self, scan: &mut Scan<'_>, verdict: &mut Verdict) -> Result<(), Stop> {
+        let faults = verdict.faults();
+        if !verdict.expect(scan, Kind::Object, |found| ErrorKind::EntryKind { found })? {
+            return Ok(());
+        }
+        while scan.goes_on()? {
+            scan.key()?;
+            let key_at = scan.key_at;
+            let mut known = Field::ALL.iter().zip(&mut self.keys_at);
+            match known.find(|(field, _)| scan.string.is(field.name().as_bytes())) {
+                None => {
+                    self.foreign = true;
+                    verdict.record(ErrorKind::FieldUnknown, key_at);
+                    scan.value()?;
+                }
+                Some((_, &mut first)) if first != 0 => {
+                    verdict.record(ErrorKind::Duplicate { first: in_file(first) }, key_at);
+                    scan.value()?;
+                }
+                Some((field, missing)) => {
+                    *missing = key_at;
+                    match field {
+                        Field::Dtype => self.dtype(scan, verdict)?,
+                        Field::Shape | Field::DataOffsets => self.integers(*field, scan, verdict)?,
+                    }
+                }
+            }
+        }
+        for (&expected, &key_at) in Field::ALL.iter().zip(&self.keys_at) {
+            if key_at == 0 {
+                verdict.record(ErrorKind::FieldMissing { expected }, scan.at().wrapping_sub(1));
+            }
+        }
+        if verdict.faults() == faults {
+            self.close(verdict);
+        }
+        self.sound = verdict.faults() == faults;
+        Ok(())
     }
-    scan.white_space();
-    if scan.peek() == Some(b']') {
-        let close = scan.at();
-        scan.advance(1);
-        return Ok(Some(close));
-    }
-    let mut sound = true;
-    loop {
+
+    /// The value of the field `dtype`.
+    fn dtype(&mut self, scan: &mut Scan<'_>, verdict: &mut Verdict) -> Result<(), Stop> {
         let at = scan.at();
-        let value = match scan.peek() {
-            Some(b'0'..=b'9') => scan.number()?.ok_or(Kind::Number),
-            _ => Err(scan.value(3)?),
+        if verdict.expect(scan, Kind::String, |found| ErrorKind::DtypeKind { found })? {
+            match Dtype::from_json(scan.string) {
+                Some(found) if verdict.allowed().contains(found) => self.form.dtype = found,
+                Some(found) => verdict.record(ErrorKind::DtypeRefused { found }, at),
+                None => verdict.record(ErrorKind::DtypeUnknown, at),
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of the field `shape` or `data_offsets`. Elements are judged from left to right; the verdict keeps the
+    /// first break.
+    fn integers(&mut self, field: Field, scan: &mut Scan<'_>, verdict: &mut Verdict) -> Result<(), Stop> {
+        let is_shape = field == Field::Shape;
+        let (wrong_kind, place): (fn(Kind) -> ErrorKind, &mut u32) = if is_shape {
+            (|found| ErrorKind::Shape { found }, &mut self.form.shape_at)
+        } else {
+            (|found| ErrorKind::Offsets { found }, &mut self.offsets_at)
         };
-        match value {
-            Ok(value) if sound => element(value, at, verdict),
-            Ok(_) => {}
-            Err(found) => {
-                if sound {
-                    verdict.record(fault(found), at);
+        *place = scan.at();
+        if !verdict.expect(scan, Kind::Array, wrong_kind)? {
+            return Ok(());
+        }
+        let mut count = 0_u32;
+        while scan.goes_on()? {
+            count = count.wrapping_add(1);
+            let at = scan.at();
+            if !verdict.expect(scan, Kind::Integer, wrong_kind)? {
+                continue;
+            }
+            let (begin, value) = (self.form.begin, scan.integer);
+            match count {
+                // Rules of single fields stand before this one, so it does no harm that it is noted already.
+                _ if is_shape => {
+                    if !multiply(&mut self.elements, value, 0) {
+                        verdict.record(ErrorKind::Overflow, self.form.shape_at);
+                    }
                 }
-                sound = false;
+                1 => self.form.begin = value,
+                2 if value < begin => verdict.record(ErrorKind::OffsetsReversed { begin, end: value }, at),
+                2 => self.form.end = value,
+                _ => verdict.record(ErrorKind::OffsetsCount { found: 3 }, at),
             }
         }
-        scan.white_space();
-        let close = scan.at();
-        if !scan.more(b']')? {
-            return Ok(sound.then_some(close));
+        if count < 2 && !is_shape {
+            verdict.record(ErrorKind::OffsetsCount { found: count }, scan.at().wrapping_sub(1));
+        }
+        Ok(())
+    }
+
+    /// The rules that need several fields, of which all are there and sound.
+    fn close(&self, verdict: &mut Verdict) {
+        let Form { dtype, shape_at, begin, end } = self.form;
+        let Some(bits) = dtype.total_bits(self.elements) else {
+            return verdict.record(ErrorKind::Overflow, shape_at);
+        };
+        let (expected, found) = (bits >> 3, end.wrapping_sub(begin));
+        if bits & 7 != 0 {
+            verdict.record(ErrorKind::Bits { found: bits }, shape_at);
+        } else if found != expected {
+            verdict.record(ErrorKind::Size { expected, found }, self.offsets_at);
         }
     }
-}
-
-/// The value of the field `shape`: the number of elements.
-fn shape(scan: &mut Scan<'_>, verdict: &mut Verdict) -> Result<Option<Elements>, Stop> {
-    let mut elements: Elements = Some(1);
-    let sound = integers(scan, verdict, |found| ErrorKind::Shape { found }, &mut |dim, _, _| {
-        elements = elements.and_then(|elements| elements.checked_mul(dim));
-    })?;
-    Ok(sound.map(|_| elements))
-}
-
-/// The value of the field `data_offsets`: begin and end.
-fn offsets(scan: &mut Scan<'_>, verdict: &mut Verdict) -> Result<Option<(u64, u64)>, Stop> {
-    let (mut begin, mut end, mut count) = (0, 0, 0_u32);
-    let mut broken = false;
-    let close = integers(scan, verdict, |found| ErrorKind::Offsets { found }, &mut |value, at, verdict| {
-        count = count.saturating_add(1);
-        match count {
-            1 => begin = value,
-            2 => {
-                end = value;
-                if end < begin {
-                    broken = true;
-                    verdict.record(ErrorKind::OffsetsReversed { begin, end }, at);
-                }
-            }
-            _ => {
-                broken = true;
-                verdict.record(ErrorKind::OffsetsCount { found: 3 }, at);
-            }
-        }
-    })?;
-    let Some(close) = close else { return Ok(None) };
-    if count < 2 {
-        verdict.record(ErrorKind::OffsetsCount { found: count }, close);
-        return Ok(None);
-    }
-    Ok((!broken).then_some((begin, end)))
 }
 
 /// A key and its value in an object that has been scanned before.
@@ -367,20 +284,27 @@ pub(crate) struct Member<'h> {
 }
 
 /// The members of an object that has been scanned before.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct Members<'h> {
-    scan: Scan<'h>,
+    text: &'h [u8],
+    /// Behind the brace or the member before.
+    at: u32,
 }
 
 impl<'h> Members<'h> {
     /// The members of the object whose opening brace is at this place of the header.
-    pub(crate) fn new(header: &'h [u8], object_at: u32) -> Self {
-        Self::from_key(header, object_at.saturating_add(1))
+    pub(crate) fn new(text: &'h [u8], object_at: u32) -> Self {
+        Self { text, at: object_at.saturating_add(1) }
+    }
+
+    /// The place behind the last member that was given.
+    pub(crate) fn at(&self) -> u32 {
+        self.at
     }
 
     /// The members from the key at this place on.
-    pub(crate) fn from_key(header: &'h [u8], key_at: u32) -> Self {
-        Self { scan: Scan::new(header, widen(key_at)) }
+    pub(crate) fn from_key(text: &'h [u8], key_at: u32) -> Self {
+        Self { text, at: key_at }
     }
 }
 
@@ -388,13 +312,14 @@ impl<'h> Iterator for Members<'h> {
     type Item = Member<'h>;
 
     fn next(&mut self) -> Option<Member<'h>> {
-        self.scan.white_space();
-        self.scan.take(b',');
-        self.scan.white_space();
-        let key_at = self.scan.at();
-        let key = self.scan.key(Expected::Key).ok()?;
-        let value_at = self.scan.at();
-        self.scan.value(1).ok()?;
+        let mut scan = Scan::new(self.text, widen(self.at));
+        scan.white_space();
+        scan.take(b',');
+        scan.white_space();
+        scan.key().ok()?;
+        let (key, key_at, value_at) = (scan.string, scan.key_at, scan.at());
+        scan.value().ok()?;
+        self.at = scan.at();
         Some(Member { key, key_at, value_at })
     }
 }

@@ -33,10 +33,6 @@ impl Limits {
     pub const fn dtypes(self, dtypes: DtypeSet) -> Self {
         Self { dtypes, ..self }
     }
-
-    pub(crate) const fn allowed(&self) -> DtypeSet {
-        self.dtypes
-    }
 }
 
 impl Default for Limits {
@@ -49,9 +45,9 @@ impl Default for Limits {
 /// Where a file's header and data are. The rules R1 hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    header_bytes: u64,
+    header_bytes: u32,
+    allowed: DtypeSet,
     file_bytes: u64,
-    limits: Limits,
 }
 
 impl Frame {
@@ -82,13 +78,14 @@ impl Frame {
         if header_bytes > file_bytes.saturating_sub(PREFIX_BYTES) {
             return Err(Error::new(ErrorKind::PastEnd { header: header_bytes, found: file_bytes }, 0));
         }
-        Ok(Self { header_bytes, file_bytes, limits })
+        let header_bytes = u32::try_from(header_bytes).unwrap_or(u32::MAX);
+        Ok(Self { header_bytes, allowed: limits.dtypes, file_bytes })
     }
 
     /// The length of the header, N.
     #[must_use]
     pub const fn header_len(&self) -> ByteLen {
-        ByteLen::new(self.header_bytes)
+        ByteLen::new(self.header_bytes as u64)
     }
 
     /// The length of the data.
@@ -115,13 +112,14 @@ impl Frame {
         ByteLen::new(self.file_bytes)
     }
 
-    pub(crate) const fn limits(&self) -> &Limits {
-        &self.limits
+    /// The dtypes that the caller allows.
+    pub(crate) const fn allowed(&self) -> DtypeSet {
+        self.allowed
     }
 
     /// 8 + N.
     pub(crate) const fn data_begin(&self) -> u64 {
-        self.header_bytes.saturating_add(PREFIX_BYTES)
+        (self.header_bytes as u64).wrapping_add(PREFIX_BYTES)
     }
 }
 

@@ -1,13 +1,13 @@
 //! The header's bytes, of the length that the frame promised. Nothing else about them is known until they are judged.
 
 use crate::error::{Error, ErrorKind};
-use crate::json::{Expected, Scan, Stop};
+use crate::json::{Kind, Scan, Stop, valid_bytes};
 use crate::span::{count, narrow};
-use crate::tensor::entry;
-use crate::tensor::frame::{Frame, PREFIX_BYTES, in_file};
+use crate::tensor::entry::Fields;
+use crate::tensor::frame::{Frame, in_file};
 use crate::tensor::judge::{Outline, Sink};
-use crate::tensor::names::{self, Blamed};
-use crate::tensor::verdict::Verdict;
+use crate::tensor::names;
+use crate::tensor::verdict::{Blamed, Verdict};
 
 /// The bytes of a header and the frame around it.
 ///
@@ -59,35 +59,38 @@ impl<'h> Header<'h> {
         braces.fold(0, |braces: usize, _| braces.wrapping_add(1)).saturating_sub(1)
     }
 
-    /// Scans the whole header: form is settled here, entries go to `sink`, broken rules of R2.duplicate to R4 to `verdict`.
+    /// Scans the whole header: entries go to `sink`, broken rules of R2 to R4 to `verdict`.
     #[inline]
-    pub(crate) fn scan(&self, verdict: &mut Verdict, sink: &mut impl Sink<'h>) -> Result<Outline, Error> {
-        let first = self.text.first().copied();
-        if first != Some(b'{') {
-            return Err(Error::new(ErrorKind::Start { found: first }, PREFIX_BYTES));
-        }
-        let mut scan = Scan::new(self.text, 1);
+    pub(crate) fn scan(&self, verdict: &mut Verdict, sink: &mut impl Sink<'h>) -> Outline {
         let mut outline = Outline::default();
+        let mut scan = Scan::new(self.text, 0);
+        let first = scan.peek();
+        if first != Some(b'{') {
+            verdict.record(ErrorKind::Start { found: first }, 0);
+            return outline;
+        }
         let members = self.members(&mut scan, &mut outline, verdict, sink);
-        let padding = scan.clone();
-        scan.white_space();
-        if members.is_err() || scan.peek().is_some() || scan.saw_high_bit() {
-            self.check_utf8()?;
+        verdict.name = (0, 0);
+        outline.padding_at = scan.at();
+        let expected = scan.expected;
+        if members.is_ok() {
+            scan.white_space();
         }
-        if let Err(stop) = members {
-            return Err(Error::new(
-                ErrorKind::Json { expected: stop.expected, found: stop.found },
-                in_file(stop.at),
-            ));
+        let (at, found) = (scan.at(), scan.peek());
+        match (members, found) {
+            (Ok(()), None) if !scan.saw_high_bit() => return outline,
+            (Ok(()), None) => {}
+            (Ok(()), Some(found)) => verdict.record(ErrorKind::Trailing { found }, at),
+            (Err(Stop), _) => verdict.record(ErrorKind::Json { expected, found }, at),
         }
-        if let Some(found) = scan.peek() {
-            return Err(Error::new(ErrorKind::Trailing { found }, in_file(scan.at())));
+        let valid = valid_bytes(self.text);
+        if let Some(&found) = self.text.get(valid) {
+            verdict.record(ErrorKind::Utf8 { found }, narrow(valid));
         }
-        outline.padding_at = padding.at();
-        Ok(outline)
+        outline
     }
 
-    /// Scans from behind the opening brace to behind the closing one.
+    /// Scans from the opening brace to behind the closing one.
     #[inline]
     fn members(
         &self,
@@ -96,103 +99,58 @@ impl<'h> Header<'h> {
         verdict: &mut Verdict,
         sink: &mut impl Sink<'h>,
     ) -> Result<(), Stop> {
-        scan.white_space();
-        if scan.take(b'}') {
-            return Ok(());
-        }
-        let mut expected = Expected::KeyOrClose;
         #[cfg(feature = "fast")]
         let mut last_end = crate::tensor::spelled::LastEnd::default();
-        loop {
+        #[cfg(feature = "fast")]
+        let mut patterns = crate::tensor::pattern::Patterns::default();
+        scan.open(true)?;
+        let mut goes_on = scan.goes_on()?;
+        while goes_on {
             let key_at = scan.at();
             if !scan.take(b'"') {
-                return scan.stop(expected);
+                return Err(Stop);
             }
-            expected = Expected::Key;
             let key = scan.string_inline()?;
             verdict.about(key_at, key);
-            if key.is(b"__metadata__") {
-                scan.colon()?;
-                self.metadata(scan, key_at, outline, verdict, sink)?;
-            } else {
-                #[cfg(feature = "fast")]
-                if let Some((form, rest)) =
+            let is_metadata = key.is(b"__metadata__");
+            #[cfg(feature = "fast")]
+            if !is_metadata
+                && let Some((form, rest)) =
                     crate::tensor::spelled::entry(scan.rest, scan.at(), verdict.allowed(), &mut last_end)
-                {
-                    scan.rest = rest;
-                    sink.tensor(key, key_at, Some(&form));
-                    if let Some((b",\"", _)) = rest.split_first_chunk::<2>() {
-                        scan.advance(1);
-                        continue;
-                    }
-                    if scan.more(b'}')? {
-                        continue;
-                    }
-                    return Ok(());
+                        .or_else(|| patterns.entry(scan.rest, scan.at(), verdict.allowed()))
+            {
+                scan.rest = rest;
+                sink.tensor(key, key_at, Some(&form));
+                if let Some((b",\"", _)) = rest.split_first_chunk::<2>() {
+                    scan.advance(1);
+                } else if let Some(distance) = patterns.next(rest) {
+                    scan.advance(distance);
+                } else {
+                    goes_on = scan.goes_on()?;
                 }
-                scan.colon()?;
-                let object_at = scan.at();
-                let parsed = entry::parse(scan, verdict)?;
-                if parsed.foreign_fields {
+                continue;
+            }
+            #[cfg(feature = "fast")]
+            let start = scan.rest;
+            scan.colon()?;
+            let object_at = scan.at();
+            if is_metadata {
+                if metadata(scan, key_at, outline, verdict)? {
+                    self.duplicate_keys(object_at, Blamed::Key, verdict, sink);
+                }
+            } else {
+                let mut fields = Fields::new();
+                fields.scan(scan, verdict)?;
+                if fields.foreign {
                     self.duplicate_keys(object_at, Blamed::Tensor, verdict, sink);
                 }
-                sink.tensor(key, key_at, parsed.form.as_ref());
+                #[cfg(feature = "fast")]
+                if fields.form().is_some() {
+                    patterns.learn(start, start.len().wrapping_sub(scan.rest.len()));
+                }
+                sink.tensor(key, key_at, fields.form());
             }
-            if !scan.more(b'}')? {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Scans the value of `__metadata__`.
-    fn metadata(
-        &self,
-        scan: &mut Scan<'h>,
-        key_at: u32,
-        outline: &mut Outline,
-        verdict: &mut Verdict,
-        sink: &mut impl Sink<'h>,
-    ) -> Result<(), Stop> {
-        let object_at = scan.at();
-        if let Some((first, _)) = outline.metadata {
-            verdict.record(ErrorKind::Duplicate { first: in_file(first) }, key_at);
-        } else {
-            outline.metadata = Some((key_at, object_at));
-        }
-        match scan.peek() {
-            Some(b'{') => {}
-            Some(b'n') => return scan.value(1).map(|_| ()),
-            _ => {
-                let found = scan.value(1)?;
-                verdict.record(ErrorKind::Metadata { found }, object_at);
-                return Ok(());
-            }
-        }
-        scan.advance(1);
-        scan.white_space();
-        let mut more = !scan.take(b'}');
-        let mut expected = Expected::KeyOrClose;
-        let mut last = None;
-        let mut ascending = true;
-        while more {
-            let key_at = scan.at();
-            let key = scan.key(expected)?;
-            expected = Expected::Key;
-            ascending = ascending && last.is_none_or(|last| last < key);
-            last = Some(key);
-            if scan.peek() == Some(b'"') {
-                scan.advance(1);
-                scan.string()?;
-            } else {
-                let at = scan.at();
-                let found = scan.value(2)?;
-                verdict.about(key_at, key);
-                verdict.record(ErrorKind::Metadata { found }, at);
-            }
-            more = scan.more(b'}')?;
-        }
-        if !ascending {
-            self.duplicate_keys(object_at, Blamed::Key, verdict, sink);
+            goes_on = scan.goes_on()?;
         }
         Ok(())
     }
@@ -208,11 +166,35 @@ impl<'h> Header<'h> {
     ) {
         names::duplicate_in_object(self.text, object_at, blamed, verdict, sink);
     }
+}
 
-    #[cold]
-    fn check_utf8(&self) -> Result<(), Error> {
-        let Err(fault) = core::str::from_utf8(self.text) else { return Ok(()) };
-        let found = self.text.get(fault.valid_up_to()).copied().unwrap_or_default();
-        Err(Error::new(ErrorKind::Utf8 { found }, in_file(narrow(fault.valid_up_to()))))
+/// Scans the value of `__metadata__`; the answer is whether keys stand out of order, so that some may be equal.
+fn metadata(
+    scan: &mut Scan<'_>,
+    key_at: u32,
+    outline: &mut Outline,
+    verdict: &mut Verdict,
+) -> Result<bool, Stop> {
+    if let Some((first, _)) = outline.metadata {
+        verdict.record(ErrorKind::Duplicate { first: in_file(first) }, key_at);
+    } else {
+        outline.metadata = Some((key_at, scan.at()));
     }
+    let wrong_kind = |found| ErrorKind::Metadata { found };
+    if scan.peek() == Some(b'n') {
+        return scan.value().map(|_| false);
+    }
+    let mut ascending = true;
+    if verdict.expect(scan, Kind::Object, wrong_kind)? {
+        let mut last = None;
+        while scan.goes_on()? {
+            scan.key()?;
+            let key = scan.string;
+            ascending = ascending && last.is_none_or(|last| last < key);
+            last = Some(key);
+            verdict.about(scan.key_at, key);
+            verdict.expect(scan, Kind::String, wrong_kind)?;
+        }
+    }
+    Ok(!ascending)
 }

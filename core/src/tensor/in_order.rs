@@ -2,15 +2,15 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::json::{JsonStr, Scan};
-use crate::limits::{KEYS_PAIRWISE_MAX, NAME_RUNS_MAX};
+use crate::limits::{NAME_RUNS_MAX, REREAD_BYTES_MAX};
 use crate::span::{Span, narrow, widen};
-use crate::tensor::entry::{self, Entry, Form, Members, Shape};
+use crate::tensor::entry::{Entry, Fields, Form, Member, Members, Shape};
 use crate::tensor::header::Header;
 use crate::tensor::index::Metadata;
-use crate::tensor::judge::{Crack, Outline, Sink, Tiling};
+use crate::tensor::judge::{self, Crack, Outline, Rereading, Sink};
 use crate::tensor::names;
 use crate::tensor::slot::Slot;
-use crate::tensor::verdict::Verdict;
+use crate::tensor::verdict::{Blamed, Verdict, name_span};
 
 /// A header in which no rule is broken, its tensors in offset order, without an index.
 ///
@@ -72,17 +72,19 @@ impl<'h> Judged<'h> {
 }
 
 /// The entry of a member that has been judged before; `None` for the metadata.
-fn entry_of<'h>(text: &'h [u8], member: entry::Member<'h>) -> Option<Entry<'h>> {
+fn entry_of<'h>(text: &'h [u8], member: Member<'h>) -> Option<Entry<'h>> {
     if member.key.is(b"__metadata__") {
         return None;
     }
     let mut scan = Scan::new(text, widen(member.value_at));
-    let form = entry::parse(&mut scan, &mut Verdict::new(Default::default())).ok()?.form?;
+    let mut fields = Fields::new();
+    fields.scan(&mut scan, &mut Verdict::new(Default::default())).ok()?;
+    let form = fields.form()?;
     Some(Entry {
         name: member.key,
         dtype: form.dtype,
         shape: Shape::new(text.get(widen(form.shape_at)..).unwrap_or_default()),
-        span: Span::new(form.begin, form.end).unwrap_or_default(),
+        span: Span::proven(form.begin, form.end),
     })
 }
 
@@ -91,8 +93,9 @@ impl<'h> Header<'h> {
     ///
     /// # Errors
     /// The first broken rule, R2.start to R5.surplus; or [`ErrorKind::SlotsNeeded`] for a header whose tensors stand
-    /// in no order that helps: offsets that do not ascend, or more than [`KEYS_PAIRWISE_MAX`](crate::limits::KEYS_PAIRWISE_MAX)
-    /// names in more than [`NAME_RUNS_MAX`](crate::limits::NAME_RUNS_MAX) ascending runs.
+    /// in no order that helps: offsets that do not ascend, or names in more than
+    /// [`NAME_RUNS_MAX`](crate::limits::NAME_RUNS_MAX) ascending runs, and so many (or so many unsorted keys of metadata)
+    /// that comparing them pair by pair takes more than [`REREAD_BYTES_MAX`](crate::limits::REREAD_BYTES_MAX).
     /// The reference writer leaves neither.
     pub fn judge(&self) -> Result<Judged<'h>, Error> {
         judge(*self)
@@ -101,17 +104,20 @@ impl<'h> Header<'h> {
 
 /// Judges by all rules; see [`Header::judge`].
 fn judge(header: Header<'_>) -> Result<Judged<'_>, Error> {
-    let mut verdict = Verdict::new(header.frame().limits().allowed());
+    let mut verdict = Verdict::new(header.frame().allowed());
     let mut walk = Walk::new();
-    let outline = header.scan(&mut verdict, &mut walk)?;
+    let outline = header.scan(&mut verdict, &mut walk);
+    if !verdict.is_formed() {
+        verdict.settle()?;
+    }
     if walk.needed > 0 {
         return Err(walk.slots_needed());
     }
     if walk.runs > NAME_RUNS_MAX {
-        if walk.tensors > KEYS_PAIRWISE_MAX {
+        if !walk.may_reread(names::reread_bytes(walk.tensors, narrow(header.text().len()))) {
             return Err(walk.slots_needed());
         }
-        names::pairwise(Members::new(header.text(), 0), &mut verdict);
+        names::pairwise(Members::new(header.text(), 0), Blamed::Key, &mut verdict);
     } else if let Some(starts) = walk.starts.get(..walk.runs).filter(|starts| starts.len() > 1) {
         names::merge_runs(header.text(), starts, &mut verdict);
     }
@@ -120,16 +126,16 @@ fn judge(header: Header<'_>) -> Result<Judged<'_>, Error> {
         return Err(walk.slots_needed());
     }
     if let Some((crack, key_at)) = walk.crack {
-        return Err(crack.error(header.text(), key_at));
+        crack.record(header.text(), key_at, &mut verdict);
     }
-    walk.tiling.close(header.frame().data_begin(), header.frame().data_len().value())?;
+    judge::close(header.frame(), walk.last_span.1, name_span(walk.last_at, walk.last_name), &mut verdict);
+    verdict.settle()?;
     Ok(Judged { header, outline, tensors: walk.tensors })
 }
 
 /// What can be known of tensors that pass by once.
 struct Walk<'h> {
     tensors: u32,
-    tiling: Tiling,
     /// The tensor before, by (begin, end).
     last_span: (u64, u64),
     /// So far tensors came by (begin, end).
@@ -137,25 +143,28 @@ struct Walk<'h> {
     /// The first tensor that does not begin where the one before it ended.
     crack: Option<(Crack, u32)>,
     last_name: JsonStr<'h>,
+    last_at: u32,
     /// Where ascending runs of names begin; their number may be greater.
     starts: [u32; NAME_RUNS_MAX],
     runs: usize,
     /// The slots that an inner object would want.
     needed: u32,
+    rereading: Rereading,
 }
 
 impl Walk<'_> {
     fn new() -> Self {
         Self {
             tensors: 0,
-            tiling: Tiling::new(),
             last_span: (0, 0),
             sorted: true,
             crack: None,
             last_name: JsonStr::new(b""),
+            last_at: 0,
             starts: [0; NAME_RUNS_MAX],
             runs: 0,
             needed: 0,
+            rereading: Rereading(REREAD_BYTES_MAX),
         }
     }
 
@@ -172,25 +181,24 @@ impl<'h> Sink<'h> for Walk<'h> {
             }
             self.runs = self.runs.saturating_add(1);
         }
-        let begin = key_at.wrapping_add(1);
-        let end = begin.wrapping_add(narrow(key.as_spelled().len()));
         self.last_name = key;
+        self.last_at = key_at;
         self.tensors = self.tensors.wrapping_add(1);
         let Some(form) = form else { return };
         let span = (form.begin, form.end);
         self.sorted &= self.last_span <= span;
-        self.last_span = span;
-        if self.crack.is_none() {
-            if form.begin == self.tiling.expected() {
-                self.tiling.go_on(form.end, (begin, end));
-            } else {
-                self.crack = Some((Crack { expected: self.tiling.expected(), found: form.begin }, key_at));
-            }
+        if self.crack.is_none() && form.begin != self.last_span.1 {
+            self.crack = Some((Crack { expected: self.last_span.1, found: form.begin }, key_at));
         }
+        self.last_span = span;
     }
 
     fn scratch(&mut self) -> &mut [Slot] {
         Default::default()
+    }
+
+    fn may_reread(&mut self, bytes: u64) -> bool {
+        self.rereading.take(bytes)
     }
 
     fn lacks_scratch(&mut self, slots: u32) {

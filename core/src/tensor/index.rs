@@ -1,16 +1,17 @@
 //! A judged header becomes an index in slots that the caller lends: tensors in data order, and by name.
 
 use crate::error::{Error, ErrorKind};
-use crate::json::JsonStr;
-use crate::span::{Span, count, narrow, widen};
+use crate::json::{JsonStr, Scan};
+use crate::limits::REREAD_BYTES_IN_SLOTS;
+use crate::span::{Span, count, widen};
 use crate::tensor::entry::{Entry, Form, Members, Shape};
 use crate::tensor::frame::Frame;
 use crate::tensor::header::Header;
-use crate::tensor::judge::{Crack, Outline, Sink, Tiling};
+use crate::tensor::judge::{self, Crack, Outline, Rereading, Sink};
 use crate::tensor::names::{self, NameOrder};
 use crate::tensor::slot::Slot;
-use crate::tensor::sort;
-use crate::tensor::verdict::Verdict;
+use crate::tensor::sort::{self, By};
+use crate::tensor::verdict::{Blamed, Verdict};
 
 /// A header in which no rule is broken, in slots: every entry is sound, names differ, and the tensors tile the data.
 ///
@@ -52,31 +53,49 @@ impl<'h, 's> Index<'h, 's> {
     ///
     /// # Errors
     /// The first broken rule, R2.start to R5.surplus; [`ErrorKind::SlotsTooFew`] if the form is good but more slots are
-    /// needed: one a tensor, and more only for a header that has, in `__metadata__` or in one entry, more than
-    /// [`KEYS_PAIRWISE_MAX`](crate::limits::KEYS_PAIRWISE_MAX) keys out of order.
+    /// needed: one a tensor, and more only for a header with so many unsorted keys in `__metadata__`, or in an entry, that
+    /// comparing them without slots would take longer than all the rest.
     pub fn build(header: Header<'h>, slots: &'s mut [Slot]) -> Result<Self, Error> {
-        let mut verdict = Verdict::new(header.frame().limits().allowed());
-        let lent = count(slots.len());
+        let mut verdict = Verdict::new(header.frame().allowed());
+        let rereading = count(header.text().len()).wrapping_mul(2).wrapping_add(REREAD_BYTES_IN_SLOTS);
         let mut fill = Fill {
             slots,
             used: 0,
-            tiling: Tiling::new(),
+            end: 0,
             tiled: true,
             last: JsonStr::new(b""),
             ascending: true,
             needed: 0,
+            rereading: Rereading(rereading),
         };
-        let outline = header.scan(&mut verdict, &mut fill)?;
-        let Fill { slots, used, tiling, tiled, ascending, needed, .. } = fill;
-        let Some(slots) = slots.get_mut(..widen(used)).filter(|_| u64::from(needed) <= lent) else {
-            return Err(Error::new(ErrorKind::SlotsTooFew { needed: u64::from(used.max(needed)), lent }, 0));
-        };
-        let text = header.text();
-        let (first, tiling) = if tiled { (0, Ok(tiling)) } else { tile(text, slots) };
-        let names = if ascending { NameOrder::Ascending } else { names::index(text, slots, &mut verdict) };
+        let outline = header.scan(&mut verdict, &mut fill);
+        let mut index = Self { header, slots: &[], names: NameOrder::Sorted, first: 0, outline };
+        if verdict.is_formed() {
+            index.prove(fill, &mut verdict);
+        }
         verdict.settle()?;
-        tiling?.close(header.frame().data_begin(), header.frame().data_len().value())?;
-        Ok(Self { header, slots, names, first, outline })
+        Ok(index)
+    }
+
+    /// Judges by the rules that concern several tensors, and takes over their slots.
+    fn prove(&mut self, fill: Fill<'h, 's>, verdict: &mut Verdict) {
+        let lent = count(fill.slots.len());
+        let needed = u64::from(fill.needed.max(fill.used));
+        let Some(slots) = fill.slots.get_mut(..widen(fill.used)).filter(|_| needed <= lent) else {
+            verdict.name = (0, 0);
+            return verdict.record_in_file(ErrorKind::SlotsTooFew { needed, lent }, 0);
+        };
+        let text = self.header.text();
+        let mut last = fill.used.wrapping_sub(1);
+        if !fill.tiled {
+            (self.first, last) = tile(text, slots, verdict);
+        }
+        if !fill.ascending {
+            self.names = names::index(text, slots, Blamed::Key, verdict);
+        }
+        let (end, name) = slots.get(widen(last)).map_or((0, (0, 0)), |slot| (slot.end, slot.name_span()));
+        judge::close(self.header.frame(), end, name, verdict);
+        self.slots = slots;
     }
 
     /// What was proven, to be kept beside a header and slots that the caller owns.
@@ -121,8 +140,9 @@ impl<'h, 's> Index<'h, 's> {
     /// The tensor of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Entry<'h>> {
-        let found = names::find(self.header.text(), self.slots, self.names, name.as_bytes())?;
-        Some(self.entry(self.slots.get(found)?))
+        let name = JsonStr::scanned(name.as_bytes(), 0);
+        let found = names::find(self.header.text(), self.slots, self.names, name)?;
+        Some(self.entry(self.slots.get(widen(found))?))
     }
 
     /// All tensors in data order.
@@ -164,7 +184,7 @@ impl<'h, 's> Index<'h, 's> {
             name: slot.name(text),
             dtype: slot.dtype,
             shape: Shape::new(text.get(widen(slot.shape_at)..).unwrap_or_default()),
-            span: Span::new(slot.begin, slot.end).unwrap_or_default(),
+            span: Span::proven(slot.begin, slot.end),
         }
     }
 }
@@ -191,8 +211,9 @@ impl<'h> Iterator for Metadata<'h> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let member = self.members.next()?;
-        let mut value = crate::json::Scan::new(self.text, widen(member.value_at.saturating_add(1)));
-        Some((member.key, value.string().ok()?))
+        let mut value = Scan::new(self.text, widen(member.value_at));
+        value.token().ok()?;
+        Some((member.key, value.string))
     }
 }
 
@@ -200,7 +221,8 @@ impl<'h> Iterator for Metadata<'h> {
 struct Fill<'h, 's> {
     slots: &'s mut [Slot],
     used: u32,
-    tiling: Tiling,
+    /// Of the last tensor.
+    end: u64,
     /// So far each tensor begins where the one before it ended.
     tiled: bool,
     last: JsonStr<'h>,
@@ -208,6 +230,7 @@ struct Fill<'h, 's> {
     ascending: bool,
     /// More slots than tensors, if inner objects want them.
     needed: u32,
+    rereading: Rereading,
 }
 
 impl<'h> Sink<'h> for Fill<'h, '_> {
@@ -217,10 +240,9 @@ impl<'h> Sink<'h> for Fill<'h, '_> {
             self.ascending = self.used == 0 || self.last < key;
             self.last = key;
         }
-        let begin = key_at.wrapping_add(1);
-        let end = begin.wrapping_add(narrow(key.as_spelled().len()));
         if let Some(slot) = self.slots.get_mut(widen(self.used)) {
             slot.put_key(key, key_at);
+            slot.link = self.used;
             slot.order = self.used.wrapping_add(1);
             if let Some(form) = form {
                 slot.begin = form.begin;
@@ -230,8 +252,8 @@ impl<'h> Sink<'h> for Fill<'h, '_> {
             }
         }
         if let Some(form) = form {
-            self.tiled &= form.begin == self.tiling.expected();
-            self.tiling.go_on(form.end, (begin, end));
+            self.tiled &= form.begin == self.end;
+            self.end = form.end;
         }
         self.used = self.used.wrapping_add(1);
     }
@@ -240,38 +262,41 @@ impl<'h> Sink<'h> for Fill<'h, '_> {
         self.slots.get_mut(widen(self.used)..).unwrap_or_default()
     }
 
+    fn may_reread(&mut self, bytes: u64) -> bool {
+        self.rereading.take(bytes)
+    }
+
     fn lacks_scratch(&mut self, slots: u32) {
         self.needed = self.needed.max(self.used.saturating_add(slots));
     }
 }
 
-/// R5.gap and R5.overlap over slots in any order: links them in data order and gives the first one's number.
+/// R5.gap and R5.overlap over slots in any order: links them in data order and gives the numbers of the first and the
+/// last one.
 #[cold]
-fn tile(text: &[u8], slots: &mut [Slot]) -> (u32, Result<Tiling, Error>) {
+fn tile(text: &[u8], slots: &mut [Slot], verdict: &mut Verdict) -> (u32, u32) {
     #[cfg(feature = "fast")]
-    if let Some((first, last)) = crate::tensor::chain::link(slots) {
-        let mut tiling = Tiling::new();
-        if let Some(slot) = slots.get(widen(last)) {
-            tiling.go_on(slot.end, slot.name_span());
-        }
-        return (first, Ok(tiling));
+    if let Some(ends) = crate::tensor::chain::link(slots) {
+        return ends;
     }
-    let first = sort::by_offset(slots);
-    (first, walk(text, slots, first))
-}
-
-/// R5.gap and R5.overlap, over slots that are linked in data order.
-fn walk(text: &[u8], slots: &[Slot], first: u32) -> Result<Tiling, Error> {
-    let mut tiling = Tiling::new();
-    let mut next = first;
-    for _ in slots {
-        let Some(slot) = slots.get(widen(next)) else { break };
-        if slot.begin != tiling.expected() {
-            let crack = Crack { expected: tiling.expected(), found: slot.begin };
-            return Err(crack.error(text, slot.name_at.wrapping_sub(1)));
+    sort::slots(slots, By::Offset);
+    let number = |slots: &[Slot], place: usize| slots.get(place).map_or(0, |place| place.link);
+    let (first, mut last, mut expected, mut whole) = (number(slots, 0), 0, 0, true);
+    for place in 0..slots.len() {
+        let this = number(slots, place);
+        if let Some(before) = slots.get_mut(widen(last)) {
+            before.order = this;
         }
-        tiling.go_on(slot.end, slot.name_span());
-        next = slot.order;
+        let Some(slot) = slots.get(widen(this)) else { break };
+        // The first break is the one that counts.
+        if slot.begin != expected && whole {
+            whole = false;
+            let crack = Crack { expected, found: slot.begin };
+            crack.record(text, slot.name_at.wrapping_sub(1), verdict);
+        }
+        (last, expected) = (this, slot.end);
     }
-    Ok(tiling)
+    // As before, for names that are in order.
+    sort::link_to_themselves(slots);
+    (first, last)
 }

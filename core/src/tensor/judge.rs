@@ -1,11 +1,11 @@
 //! What a scan of the header hands on, and the rules that hold between tensors.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::ErrorKind;
 use crate::json::JsonStr;
-use crate::span::narrow;
 use crate::tensor::entry::{Form, Members};
-use crate::tensor::frame::in_file;
+use crate::tensor::frame::Frame;
 use crate::tensor::slot::Slot;
+use crate::tensor::verdict::Verdict;
 
 /// Where the scan leaves what it finds.
 pub(crate) trait Sink<'h> {
@@ -15,8 +15,23 @@ pub(crate) trait Sink<'h> {
     /// Slots that are free for the time being.
     fn scratch(&mut self) -> &mut [Slot];
 
+    /// Whether so many bytes may be read again, for want of slots. Who says yes lets fewer follow.
+    fn may_reread(&mut self, bytes: u64) -> bool;
+
     /// An inner object could not be judged without `slots` free slots.
     fn lacks_scratch(&mut self, slots: u32);
+}
+
+/// How many bytes may still be read again.
+pub(crate) struct Rereading(pub(crate) u64);
+
+impl Rereading {
+    /// Takes so many, if they are left.
+    pub(crate) fn take(&mut self, bytes: u64) -> bool {
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
+    }
 }
 
 /// What a scanned header has beside its tensors.
@@ -28,66 +43,41 @@ pub(crate) struct Outline {
     pub(crate) padding_at: u32,
 }
 
-/// The rules R5, fed with tensors by (begin, end, place in the header).
-#[derive(Clone, Copy)]
-pub(crate) struct Tiling {
-    expected: u64,
-    last: (u32, u32),
-}
-
 /// A tensor that does not begin where the one before it ended.
 pub(crate) struct Crack {
     pub(crate) expected: u64,
     pub(crate) found: u64,
 }
 
-impl Tiling {
-    pub(crate) fn new() -> Self {
-        Self { expected: 0, last: (0, 0) }
-    }
-
-    /// Where the next tensor has to begin.
-    #[inline]
-    pub(crate) fn expected(&self) -> u64 {
-        self.expected
-    }
-
-    /// The next tensor begins where it has to; `name` is the span of its name.
-    #[inline]
-    pub(crate) fn go_on(&mut self, end: u64, name: (u32, u32)) {
-        self.expected = end;
-        self.last = name;
-    }
-
-    /// R5.past_end and R5.surplus, behind the last tensor.
-    pub(crate) fn close(&self, data_begin: u64, data_len: u64) -> Result<(), Error> {
-        if self.expected > data_len {
-            let kind = ErrorKind::DataShort { expected: self.expected, found: data_len };
-            return Err(Error::new(kind, data_begin.wrapping_add(data_len)).named(self.last));
-        }
-        if self.expected < data_len {
-            let kind = ErrorKind::Surplus { expected: self.expected, found: data_len };
-            return Err(Error::new(kind, data_begin.wrapping_add(self.expected)));
-        }
-        Ok(())
-    }
-}
-
 impl Crack {
     /// R5.gap or R5.overlap for the tensor of that key, whose entry has been scanned before.
     #[cold]
-    pub(crate) fn error(&self, text: &[u8], key_at: u32) -> Error {
-        let kind = if self.found > self.expected {
-            ErrorKind::Gap { expected: self.expected, found: self.found }
-        } else {
-            ErrorKind::Overlap { expected: self.expected, found: self.found }
-        };
-        let member = Members::from_key(text, key_at).next();
-        let Some(member) = member else { return Error::new(kind, in_file(key_at)) };
+    pub(crate) fn record(&self, text: &[u8], key_at: u32, verdict: &mut Verdict) {
+        let Self { expected, found } = *self;
+        let Some(member) = Members::from_key(text, key_at).next() else { return };
         let mut fields = Members::new(text, member.value_at);
-        let at = fields.find(|field| field.key.is(b"data_offsets")).map_or(key_at, |field| field.value_at);
-        let begin = key_at.wrapping_add(1);
-        Error::new(kind, in_file(at))
-            .named((begin, begin.wrapping_add(narrow(member.key.as_spelled().len()))))
+        let Some(offsets) = fields.find(|field| field.key.is(b"data_offsets")) else { return };
+        verdict.about(key_at, member.key);
+        let kind = if found > expected {
+            ErrorKind::Gap { expected, found }
+        } else {
+            ErrorKind::Overlap { expected, found }
+        };
+        verdict.record(kind, offsets.value_at);
     }
+}
+
+/// R5.past_end and R5.surplus: the last tensor, of that name, ends at `expected`.
+pub(crate) fn close(frame: &Frame, expected: u64, name: (u32, u32), verdict: &mut Verdict) {
+    let (data_begin, found) = (frame.data_begin(), frame.data_len().value());
+    let (kind, end) = if expected > found {
+        verdict.name = name;
+        (ErrorKind::DataShort { expected, found }, found)
+    } else if expected < found {
+        verdict.name = (0, 0);
+        (ErrorKind::Surplus { expected, found }, expected)
+    } else {
+        return;
+    };
+    verdict.record_in_file(kind, data_begin.wrapping_add(end));
 }

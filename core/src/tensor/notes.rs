@@ -2,7 +2,7 @@
 
 use crate::json::{JsonStr, Scan, is_white_space};
 use crate::span::{Offset, widen};
-use crate::tensor::entry::{self, Form, Member, Members, Shape};
+use crate::tensor::entry::{Fields, Form, Member, Members, Shape};
 use crate::tensor::frame::in_file;
 use crate::tensor::header::Header;
 use crate::tensor::in_order::Judged;
@@ -207,5 +207,7 @@ fn form_of(text: &[u8], member: &Member<'_>) -> Option<Form> {
         return None;
     }
     let mut scan = Scan::new(text, widen(member.value_at));
-    entry::parse(&mut scan, &mut Verdict::new(Default::default())).ok()?.form
+    let mut fields = Fields::new();
+    fields.scan(&mut scan, &mut Verdict::new(Default::default())).ok()?;
+    fields.form().copied()
 }

@@ -55,11 +55,12 @@ impl Slot {
         self.escaped = key.is_escaped();
     }
 
-    #[inline]
+    #[cfg_attr(feature = "fast", inline)]
+    #[cfg_attr(not(feature = "fast"), inline(never))]
     pub(crate) fn name<'h>(&self, text: &'h [u8]) -> JsonStr<'h> {
         let begin = widen(self.name_at);
         let end = begin.wrapping_add(widen(self.name_len));
-        JsonStr::scanned(text.get(begin..end).unwrap_or_default(), self.escaped)
+        JsonStr::scanned(text.get(begin..end).unwrap_or_default(), u32::from(self.escaped))
     }
 
     pub(crate) fn name_span(&self) -> (u32, u32) {

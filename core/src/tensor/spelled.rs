@@ -31,9 +31,6 @@ pub(crate) fn entry<'h>(
     let whole = rest.len();
     let rest = rest.strip_prefix(b":{\"dtype\":\"")?;
     let (dtype, rest) = dtype(rest)?;
-    if !allowed.contains(dtype) {
-        return None;
-    }
     let rest = rest.strip_prefix(b"\",\"shape\":")?;
     let shape_at = at.wrapping_add(narrow(whole.wrapping_sub(rest.len())));
     let mut rest = rest.strip_prefix(b"[")?;
@@ -57,41 +54,43 @@ pub(crate) fn entry<'h>(
     let rest = rest.strip_prefix(b",\"data_offsets\":[")?;
     let (begin, rest) = match last.again(rest) {
         Some(again) => again,
-        None => {
-            let (begin, rest) = integer(rest)?;
-            (begin, rest.strip_prefix(b",")?)
-        }
+        None => integer(rest)?,
     };
-    let digits = rest;
-    let (end, rest) = integer(rest)?;
+    let digits = rest.strip_prefix(b",")?;
+    let (end, rest) = integer(digits)?;
     last.remember(digits, digits.len().wrapping_sub(rest.len()), end);
     let rest = rest.strip_prefix(b"]}")?;
-    let bits = dtype.total_bits(elements)?;
-    if bits & 7 != 0 || begin > end || end.wrapping_sub(begin) != bits >> 3 {
-        return None;
+    let form = Form { dtype, shape_at, begin, end };
+    form.keeps_the_rules(elements, allowed).then_some((form, rest))
+}
+
+impl Form {
+    /// Whether no rule of R4 is broken, with so many elements.
+    #[inline(always)]
+    pub(crate) fn keeps_the_rules(&self, elements: u64, allowed: DtypeSet) -> bool {
+        let Some(bits) = self.dtype.total_bits(elements) else { return false };
+        let len = self.end.wrapping_sub(self.begin);
+        allowed.contains(self.dtype) && bits & 7 == 0 && self.begin <= self.end && len == bits >> 3
     }
-    Some((Form { dtype, shape_at, begin, end }, rest))
 }
 
 impl LastEnd {
-    /// The last end once more and a comma, and what follows.
+    /// The last end once more, and what follows it: more digits perhaps, but then no comma.
     #[inline(always)]
-    fn again<'h>(&self, rest: &'h [u8]) -> Option<(u64, &'h [u8])> {
+    pub(crate) fn again<'h>(&self, rest: &'h [u8]) -> Option<(u64, &'h [u8])> {
         let words = words(rest)?;
         let differ = |word: u64, digits: u64, mask: u64| (word & mask) ^ digits;
         let [low, high] = words;
         if differ(low, self.digits[0], self.masks[0]) | differ(high, self.digits[1], self.masks[1]) != 0 {
             return None;
         }
-        match rest.get(self.len..)?.split_first() {
-            Some((b',', tail)) if self.len > 0 => Some((self.value, tail)),
-            _ => None,
-        }
+        let tail = rest.get(self.len..)?;
+        if self.len > 0 { Some((self.value, tail)) } else { None }
     }
 
     /// `len` digits, at most fifteen, that stand for `value`.
     #[inline(always)]
-    fn remember(&mut self, digits: &[u8], len: usize, value: u64) {
+    pub(crate) fn remember(&mut self, digits: &[u8], len: usize, value: u64) {
         let Some(words) = words(digits) else { return };
         let bits = narrow(len).wrapping_mul(8);
         let below = |bits: u32| !(u64::MAX << (bits & 63));
@@ -111,7 +110,7 @@ fn words(rest: &[u8]) -> Option<[u64; 2]> {
 
 /// A dtype's name, up to its closing quote, which is compared too: without it "F32" and "F32" with a NUL are one word.
 #[inline(always)]
-fn dtype(rest: &[u8]) -> Option<(Dtype, &[u8])> {
+pub(crate) fn dtype(rest: &[u8]) -> Option<(Dtype, &[u8])> {
     let (chunk, _) = rest.split_first_chunk::<8>()?;
     let word = u64::from_le_bytes(*chunk);
     let quote = word ^ 0x2222_2222_2222_2222;
@@ -119,26 +118,26 @@ fn dtype(rest: &[u8]) -> Option<(Dtype, &[u8])> {
     if hit == 0 {
         return None;
     }
-    let len = hit.trailing_zeros() >> 3;
     // The mark is the uppermost bit of the quote.
     let name = word & u64::MAX >> (63_u32.wrapping_sub(hit.trailing_zeros()) & 63);
-    let found = match name {
-        BF16 => Dtype::Bf16,
-        F16 => Dtype::F16,
-        F32 => Dtype::F32,
-        F8_E4M3 => Dtype::F8E4M3,
-        U8 => Dtype::U8,
-        I64 => Dtype::I64,
-        I32 => Dtype::I32,
-        F64 => Dtype::F64,
-        BOOL => Dtype::Bool,
-        I8 => Dtype::I8,
-        F8_E5M2 => Dtype::F8E5M2,
-        F4 => Dtype::F4,
-        F8_E8M0 => Dtype::F8E8M0,
+    // Each length is a constant of its branch: what follows is read before this name has been looked at.
+    let (found, len) = match name {
+        BF16 => (Dtype::Bf16, 4),
+        F16 => (Dtype::F16, 3),
+        F32 => (Dtype::F32, 3),
+        F8_E4M3 => (Dtype::F8E4M3, 7),
+        U8 => (Dtype::U8, 2),
+        I64 => (Dtype::I64, 3),
+        I32 => (Dtype::I32, 3),
+        F64 => (Dtype::F64, 3),
+        BOOL => (Dtype::Bool, 4),
+        I8 => (Dtype::I8, 2),
+        F8_E5M2 => (Dtype::F8E5M2, 7),
+        F4 => (Dtype::F4, 2),
+        F8_E8M0 => (Dtype::F8E8M0, 7),
         _ => return None,
     };
-    Some((found, rest.get(widen(len)..)?))
+    Some((found, rest.get(len..)?))
 }
 
 const BF16: u64 = word(b"BF16\"");
@@ -168,7 +167,7 @@ const fn word(name: &[u8]) -> u64 {
 
 /// An integer of 1 to 15 digits without leading zeros, and what follows it.
 #[inline(always)]
-fn integer(rest: &[u8]) -> Option<(u64, &[u8])> {
+pub(crate) fn integer(rest: &[u8]) -> Option<(u64, &[u8])> {
     let (chunk, tail) = rest.split_first_chunk::<8>()?;
     let digits = u64::from_le_bytes(*chunk) ^ ZEROS;
     let foreign = foreign(digits);

@@ -2,21 +2,44 @@
 
 use crate::dtype::DtypeSet;
 use crate::error::{Error, ErrorKind};
-use crate::json::JsonStr;
+use crate::json::{JsonStr, Kind, Scan, Stop};
 use crate::span::narrow;
 use crate::tensor::frame::in_file;
 
+/// Whose name a duplicate key is reported under.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blamed {
+    /// The key itself.
+    Key,
+    /// The tensor whose entry it stands in, of which the verdict knows.
+    Tensor,
+}
+
 /// The worst that was found so far.
 pub(crate) struct Verdict {
-    worst: Option<Error>,
+    worst: Error,
+    /// That of the worst; nothing is as high as that of a verdict without broken rules.
+    rank: Rank,
+    faults: u32,
     allowed: DtypeSet,
     /// Between the quotes of the key whose value is being scanned.
-    name: (u32, u32),
+    pub(crate) name: (u32, u32),
+}
+
+/// First the rule, then the place.
+type Rank = (u8, u64);
+
+/// Between the quotes of a key whose opening one stands at this place of the header.
+#[inline]
+pub(crate) fn name_span(key_at: u32, key: JsonStr<'_>) -> (u32, u32) {
+    let begin = key_at.wrapping_add(1);
+    (begin, begin.wrapping_add(narrow(key.as_spelled().len())))
 }
 
 impl Verdict {
     pub(crate) fn new(allowed: DtypeSet) -> Self {
-        Self { worst: None, allowed, name: (0, 0) }
+        let none = Error::new(ErrorKind::Overflow, 0);
+        Self { worst: none, rank: (u8::MAX, 0), faults: 0, allowed, name: (0, 0) }
     }
 
     /// The dtypes that the caller allows.
@@ -28,29 +51,60 @@ impl Verdict {
     /// What follows is about the key whose opening quote stands at this place of the header.
     #[inline]
     pub(crate) fn about(&mut self, key_at: u32, key: JsonStr<'_>) {
-        let begin = key_at.wrapping_add(1);
-        self.name = (begin, begin.wrapping_add(narrow(key.as_spelled().len())));
+        self.name = name_span(key_at, key);
+    }
+
+    /// How many broken rules were recorded.
+    pub(crate) fn faults(&self) -> u32 {
+        self.faults
     }
 
     /// Notes a broken rule at this place of the header.
     #[cold]
     pub(crate) fn record(&mut self, kind: ErrorKind, at: u32) {
-        self.adopt(Error::new(kind, in_file(at)), false);
+        self.record_in_file(kind, in_file(at));
     }
 
-    /// The first duplicate, of a verdict that was asked for nothing else.
-    pub(crate) fn duplicate(&self) -> Option<Error> {
-        self.worst
-    }
-
-    /// Takes over a broken rule that another verdict found, under the name that it found or under this one's.
+    /// Notes a broken rule at this place of the file.
     #[cold]
-    pub(crate) fn adopt(&mut self, error: Error, keep_name: bool) {
-        let error = if keep_name { error } else { error.named(self.name) };
-        let rank = |error: &Error| (error.kind().rule(), error.at());
-        if self.worst.is_none_or(|worst| rank(&error) < rank(&worst)) {
-            self.worst = Some(error);
+    pub(crate) fn record_in_file(&mut self, kind: ErrorKind, at: u64) {
+        self.faults = self.faults.wrapping_add(1);
+        let rank = (kind.rank(), at);
+        if rank < self.rank {
+            self.rank = rank;
+            self.worst = Error::new(kind, at).named(self.name);
         }
+    }
+
+    /// Whether the rules R2.start to R2.trailing are kept.
+    pub(crate) fn is_formed(&self) -> bool {
+        self.rank.0 >= ErrorKind::Duplicate { first: 0 }.rank()
+    }
+
+    /// Notes a key that stood before.
+    #[cold]
+    pub(crate) fn duplicate(&mut self, first_at: u32, key_at: u32, name: (u32, u32), blamed: Blamed) {
+        if blamed == Blamed::Key {
+            self.name = name;
+        }
+        self.record(ErrorKind::Duplicate { first: in_file(first_at) }, key_at);
+    }
+
+    /// Reads a value that must be of a kind, or opens it; the answer is whether it is. Else it is passed over, and the
+    /// rule noted that it breaks.
+    pub(crate) fn expect(
+        &mut self,
+        scan: &mut Scan<'_>,
+        kind: Kind,
+        rule: fn(Kind) -> ErrorKind,
+    ) -> Result<bool, Stop> {
+        let (at, depth) = (scan.at(), scan.depth);
+        let found = scan.token()?;
+        if found != kind {
+            scan.leave(depth)?;
+            self.record(rule(found), at);
+        }
+        Ok(found == kind)
     }
 
     /// The verdict so far.
@@ -58,6 +112,6 @@ impl Verdict {
     /// # Errors
     /// The first broken rule.
     pub(crate) fn settle(&self) -> Result<(), Error> {
-        self.worst.map_or(Ok(()), Err)
+        if self.rank.0 == u8::MAX { Ok(()) } else { Err(self.worst) }
     }
 }

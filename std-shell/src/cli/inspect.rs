@@ -17,8 +17,8 @@ use crate::report::{Inspecting, Screen, Shown, Totals, human, json};
 /// on standard error, and the others are shown.
 ///
 /// In the table, "offset" is where the bytes of a tensor begin, counted from the start of the data as in the header's
-/// data_offsets; sizes are decimal (1 kB = 1000 bytes). On a terminal, names that are too long for it lose their middle;
-/// elsewhere nothing is left out.
+/// data_offsets; sizes are decimal (1 kB = 1000 bytes). Where the table is wider than the terminal, names get lines of their
+/// own; names over 256 columns lose their middle.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct Arguments {

@@ -1,8 +1,9 @@
 //! Turns the core's verdict on a file into plain types, in which any two readers can be compared.
 
-use safestep_core::{Blame, Dtype, DtypeSet, Entry, Error, ErrorKind, Expected, Frame, Header};
+use safestep_core::{Blame, Dtype, DtypeSet, Entry, Error, ErrorKind, Frame, Header};
 use safestep_core::{Index, Judged, Limits, Metadata, Notes, Slot};
 
+use super::payload;
 use crate::twin::{Break, Model, Note, Options};
 
 /// What a reader makes of a good file.
@@ -112,7 +113,7 @@ pub fn in_slots(
             if let ErrorKind::SlotsTooFew { needed, lent: told } = error.kind() {
                 assert!(told == lent && needed > lent, "{error:?} for {lent} slots");
             }
-            Err(refused(&error, bytes))
+            Err(refused(&error, bytes, file_len))
         }
     }
 }
@@ -123,7 +124,7 @@ pub fn in_slots(
 /// The broken rule, or the slots needed.
 pub fn slot_free(bytes: &[u8], file_len: u64, options: &Options) -> Result<Content, Refused> {
     let judged = header_of(bytes, file_len, options).and_then(|header| header.judge());
-    judged.map(|judged| content_of_judged(&judged)).map_err(|error| refused(&error, bytes))
+    judged.map(|judged| content_of_judged(&judged)).map_err(|error| refused(&error, bytes, file_len))
 }
 
 /// What an index tells of its file.
@@ -165,7 +166,7 @@ fn content<'h>(
 }
 
 /// The core's error in the twin's terms; asserts that what it says beside rule, offset and tensor is so.
-fn refused(error: &Error, bytes: &[u8]) -> Refused {
+fn refused(error: &Error, bytes: &[u8], file_len: u64) -> Refused {
     let text = header_text(bytes);
     let words = error.to_string();
     assert!(!words.is_empty() && !words.contains('\n'), "{words:?}");
@@ -180,7 +181,7 @@ fn refused(error: &Error, bytes: &[u8]) -> Refused {
     };
     assert_eq!(error.blame(), Blame::Bytes);
     assert!(words.starts_with(&format!("{} at byte {}: ", rule.id(), error.at())), "{words:?}");
-    tells_the_truth(error, bytes);
+    payload::tells_the_truth(error, bytes, file_len);
     let tensor = error.name_of(text).map(|name| name.to_string());
     Refused::Broken(Break { rule: rule.id(), offset: error.at().value(), tensor })
 }
@@ -190,37 +191,4 @@ fn header_text(bytes: &[u8]) -> &[u8] {
     let Some((length, rest)) = bytes.split_first_chunk::<8>() else { return &[] };
     let header_len = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
     rest.get(..header_len).unwrap_or(rest)
-}
-
-/// What an error says it found is what stands there.
-fn tells_the_truth(error: &Error, bytes: &[u8]) {
-    let text = header_text(bytes);
-    let byte_at = |at: u64| usize::try_from(at.checked_sub(8)?).ok().and_then(|at| text.get(at)).copied();
-    let here = byte_at(error.at().value());
-    match error.kind() {
-        ErrorKind::Start { found } => assert_eq!(found, here, "{error:?}"),
-        ErrorKind::Utf8 { found } | ErrorKind::Trailing { found } => {
-            assert_eq!(Some(found), here, "{error:?}");
-        }
-        ErrorKind::Json { expected: Expected::Escape | Expected::Surrogate, found } => {
-            assert!(found == here && matches!(found, None | Some(b'\\')), "{error:?}");
-        }
-        ErrorKind::Json { found, .. } => assert_eq!(found, here, "{error:?}"),
-        ErrorKind::Duplicate { first } => {
-            assert!(first < error.at().value(), "{error:?}");
-            assert_eq!((byte_at(first), here), (Some(b'"'), Some(b'"')), "{error:?}");
-        }
-        ErrorKind::FieldUnknown => assert_eq!(here, Some(b'"'), "{error:?}"),
-        ErrorKind::FieldMissing { .. } => assert_eq!(here, Some(b'}'), "{error:?}"),
-        ErrorKind::Overflow | ErrorKind::Bits { .. } | ErrorKind::Size { .. } => {
-            assert_eq!(here, Some(b'['), "{error:?}");
-        }
-        ErrorKind::Gap { expected, found } => assert!(found > expected && here == Some(b'['), "{error:?}"),
-        ErrorKind::Overlap { expected, found } => {
-            assert!(found < expected && here == Some(b'['), "{error:?}");
-        }
-        ErrorKind::DataShort { expected, found } => assert!(found < expected, "{error:?}"),
-        ErrorKind::Surplus { expected, found } => assert!(found > expected, "{error:?}"),
-        _ => {}
-    }
 }

@@ -1,0 +1,230 @@
+//! An entry spelled as one before it (any order of fields, any white space) is read at one go; anything else is left to
+//! the general way, from which the next pattern is learned.
+//!
+//! What stands between the values of an entry in which no rule is broken is a pattern: where the same bytes stand between
+//! a dtype, integers and integers, the same entry stands but for its values, and every rule of R4 can be kept. What does
+//! not fit is not an error here. Tests hold the ways against each other.
+
+use crate::dtype::{Dtype, DtypeSet};
+use crate::json::Scan;
+use crate::span::{narrow, widen};
+use crate::tensor::entry::Form;
+use crate::tensor::spelled::{LastEnd, dtype, integer};
+
+/// The pattern that was learned last.
+#[derive(Default)]
+pub(crate) struct Patterns {
+    last: Option<Pattern>,
+    last_end: LastEnd,
+    /// How many patterns were learned since one of them served.
+    vain: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Pattern {
+    fields: [Field; 3],
+    /// What stands before each value, and behind the last one up to the closing brace.
+    glue: [Glue; 4],
+    comma: Glue,
+    /// What stands behind the closing brace, up to the opening quote of the next key.
+    next: Glue,
+    /// How far the opening bracket of the shape stands before the first element.
+    bracket: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Field {
+    Dtype,
+    Shape,
+    DataOffsets,
+}
+
+/// A text to compare with, up to 64 bytes.
+#[derive(Clone, Copy, Default)]
+struct Glue {
+    /// Sixteen bytes each, and a mask over those that count.
+    words: [(u128, u128); 4],
+    /// How many of the words are used.
+    used: usize,
+    len: usize,
+}
+
+impl Patterns {
+    /// Reads an entry at the start of `rest`, which stands at the place `at` of the header, right behind a key's quote.
+    #[inline(never)]
+    pub(crate) fn entry<'h>(
+        &mut self,
+        rest: &'h [u8],
+        at: u32,
+        allowed: DtypeSet,
+    ) -> Option<(Form, &'h [u8])> {
+        let Self { last: Some(pattern), last_end, .. } = self else { return None };
+        let found = pattern.entry(rest, at, allowed, last_end)?;
+        self.vain = 0;
+        Some(found)
+    }
+
+    /// How far the next key is, if `rest`, right behind an entry, goes on as the pattern does.
+    #[inline]
+    pub(crate) fn next(&self, rest: &[u8]) -> Option<usize> {
+        let next = &self.last.as_ref()?.next;
+        let behind_quote = next.strip(rest)?;
+        rest.len().checked_sub(behind_quote.len())?.checked_sub(1)
+    }
+
+    /// Learns from an entry in which no rule is broken: of `rest`, from the colon behind its key, the first `len` bytes.
+    #[inline(never)]
+    pub(crate) fn learn(&mut self, rest: &[u8], len: usize) {
+        if self.vain < VAIN_MAX {
+            self.vain = self.vain.wrapping_add(1);
+            self.last = Pattern::of(rest, len).or(self.last);
+        }
+    }
+}
+
+/// How many patterns are learned before one of them has to serve: who spells no two entries alike is not followed.
+const VAIN_MAX: u32 = 16;
+
+impl Pattern {
+    #[inline(always)]
+    fn entry<'h>(
+        &self,
+        rest: &'h [u8],
+        at: u32,
+        allowed: DtypeSet,
+        last: &mut LastEnd,
+    ) -> Option<(Form, &'h [u8])> {
+        let whole = rest.len();
+        let mut form = Form { dtype: Dtype::Bool, shape_at: 0, begin: 0, end: 0 };
+        let mut elements = 1_u64;
+        let mut rest = rest;
+        let [glue @ .., close] = &self.glue;
+        for (field, glue) in self.fields.iter().zip(glue) {
+            let value = glue.strip(rest)?;
+            match field {
+                Field::Dtype => (form.dtype, rest) = dtype(value)?,
+                Field::Shape => {
+                    let first = narrow(whole.wrapping_sub(value.len()));
+                    form.shape_at = at.wrapping_add(first).wrapping_sub(self.bracket);
+                    (elements, rest) = self.shape(value)?;
+                }
+                Field::DataOffsets => {
+                    let begin = last.again(value).or_else(|| integer(value))?;
+                    let digits = self.comma.strip(begin.1)?;
+                    let end = integer(digits)?;
+                    last.remember(digits, digits.len().wrapping_sub(end.1.len()), end.0);
+                    (form.begin, form.end, rest) = (begin.0, end.0, end.1);
+                }
+            }
+        }
+        let rest = close.strip(rest)?;
+        form.keeps_the_rules(elements, allowed).then_some((form, rest))
+    }
+
+    /// The number of elements, and what stands behind the last one.
+    #[inline(always)]
+    fn shape<'a>(&self, rest: &'a [u8]) -> Option<(u64, &'a [u8])> {
+        if let Some(b']') = rest.first() {
+            return Some((1, rest));
+        }
+        let (mut elements, mut rest) = integer(rest)?;
+        while let Some(next) = self.comma.strip(rest) {
+            let (dim, tail) = integer(next)?;
+            elements = elements.checked_mul(dim)?;
+            rest = tail;
+        }
+        Some((elements, rest))
+    }
+
+    /// The pattern of an entry in which no rule is broken, and of the way to the next key.
+    fn of(text: &[u8], len: usize) -> Option<Self> {
+        let mut scan = Scan::new(text, 0);
+        let mut pattern = Self {
+            fields: [Field::Dtype; 3],
+            glue: Default::default(),
+            comma: Glue::default(),
+            next: Glue::default(),
+            bracket: 0,
+        };
+        let glue = |from: u32, to: u32| Glue::new(text.get(widen(from)..widen(to)).unwrap_or_default());
+        let mut from = 0;
+        scan.colon().ok()?;
+        scan.open(true).ok()?;
+        let [glues @ .., close] = &mut pattern.glue;
+        for (field, before) in pattern.fields.iter_mut().zip(glues) {
+            if !scan.goes_on().ok()? {
+                return None;
+            }
+            scan.key().ok()?;
+            let open = scan.at();
+            if scan.string.is(b"dtype") {
+                *field = Field::Dtype;
+                *before = glue(from, open.wrapping_add(1))?;
+                scan.token().ok()?;
+                from = scan.at().wrapping_sub(1);
+                continue;
+            }
+            *field = if scan.string.is(b"shape") { Field::Shape } else { Field::DataOffsets };
+            scan.open(false).ok()?;
+            *before = glue(from, scan.at())?;
+            if let Field::Shape = field {
+                pattern.bracket = scan.at().wrapping_sub(open);
+            }
+            from = 0;
+            while scan.goes_on().ok()? {
+                if from > 0 {
+                    pattern.comma = glue(from, scan.at())?;
+                }
+                scan.token().ok()?;
+                from = scan.at();
+            }
+            if from == 0 {
+                return None;
+            }
+        }
+        if scan.goes_on().ok()? || widen(scan.at()) != len {
+            return None;
+        }
+        *close = glue(from, scan.at())?;
+        from = scan.at();
+        scan.white_space();
+        if !scan.take(b',') {
+            return None;
+        }
+        scan.white_space();
+        let more = scan.take(b'"');
+        pattern.next = glue(from, scan.at())?;
+        more.then_some(pattern)
+    }
+}
+
+impl Glue {
+    /// `None` if the text is too long.
+    fn new(text: &[u8]) -> Option<Self> {
+        let mut glue = Self { len: text.len(), ..Self::default() };
+        for chunk in text.chunks(16) {
+            let mut pair = [[0; 16]; 2];
+            let [word, mask] = &mut pair;
+            for ((byte, mask), &from) in word.iter_mut().zip(mask).zip(chunk) {
+                (*byte, *mask) = (from, 0xFF);
+            }
+            let [word, mask] = pair.map(u128::from_le_bytes);
+            *glue.words.get_mut(glue.used)? = (word, mask);
+            glue.used = glue.used.wrapping_add(1);
+        }
+        Some(glue)
+    }
+
+    /// What follows this text, if `rest` begins with it and is longer by a word.
+    #[inline(always)]
+    fn strip<'a>(&self, rest: &'a [u8]) -> Option<&'a [u8]> {
+        let mut ahead = rest;
+        let mut differ = 0;
+        for (word, mask) in self.words.get(..self.used)? {
+            let (chunk, tail) = ahead.split_first_chunk::<16>()?;
+            differ |= u128::from_le_bytes(*chunk) & mask ^ word;
+            ahead = tail;
+        }
+        if differ == 0 { rest.get(self.len..) } else { None }
+    }
+}
