@@ -39,7 +39,11 @@ pub(crate) fn entry<'h>(
         rest = tail;
     } else {
         loop {
-            let (dim, tail) = integer(rest)?;
+            let (dim, tail) = match rest {
+                // A digit alone: where the next one begins does not wait for the value of this one.
+                [digit @ b'0'..=b'9', b',' | b']', ..] => (u64::from(digit & 15), rest.get(1..)?),
+                _ => integer(rest)?,
+            };
             elements = elements.checked_mul(dim)?;
             let (&mark, tail) = tail.split_first()?;
             rest = tail;

@@ -74,7 +74,7 @@ impl Lender {
     /// What judging this file takes. Whatever has to be allocated is allocated here.
     pub(crate) fn of(file: &File) -> Self {
         let mut slots = slots_for(file.header_len());
-        let more = match ours(file.bytes(), &mut slots).map_err(|error| *error.kind()) {
+        let more = match ours(file.bytes(), &mut slots).map_err(|error| error.kind()) {
             Err(ErrorKind::SlotsTooFew { needed, .. }) => {
                 vec![Slot::EMPTY; usize::try_from(needed).expect("a 64-bit machine")]
             }

@@ -43,7 +43,13 @@ pub(crate) fn run(quick: bool, report: &mut Report) {
     }
     for (_, make) in crowded::KINDS {
         let sample = make(len);
-        assert!(table_gave_up(&sample), "{}: the copy of the core's hash is out of date", sample.name);
+        // Long chains are walked, not given up.
+        let walked = sample.name == "crowded: long chains";
+        assert!(
+            walked || table_gave_up(&sample),
+            "{}: the copy of the core's hash is out of date",
+            sample.name
+        );
         hold(quick, &sample, &mut yardstick, &table, report);
     }
     for (kind, make) in hostile::KINDS {
