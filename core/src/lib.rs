@@ -15,6 +15,8 @@ mod rule;
 mod error;
 mod tensor;
 mod sniff;
+#[cfg(feature = "defmt")]
+mod defmt;
 
 pub use dtype::{Dtype, DtypeSet};
 pub use error::{Blame, Error, ErrorKind, Field};

@@ -9,7 +9,7 @@ use safestep_tests::oracle::{self, recipe};
 const LENGTH_MAX: usize = 53;
 
 /// What ends a string, what breaks it, what is an escape and what is only nearly one; UTF-8 whole and cut.
-const THINGS: [&[u8]; 22] = [
+const THINGS: [&[u8]; 29] = [
     b"",
     b"\"",
     b"\\",
@@ -24,6 +24,14 @@ const THINGS: [&[u8]; 22] = [
     b"\\ud83d\\ude00",
     b"\\ud83d",
     b"\\ude00",
+    // Where UTF-8 takes another byte.
+    b"\\u007f",
+    b"\\u0080",
+    b"\\u07FF",
+    b"\\u0800",
+    b"\\uffff",
+    b"\\ud800\\udc00",
+    b"\\udbff\\udfff",
     b"\n",
     b"\x1f",
     b"\x7f",
