@@ -1,5 +1,8 @@
 //! The dtypes: a name in a header becomes an element type with a size and a rank in the writer's order.
 
+#[cfg(feature = "fast")]
+mod quoted;
+
 use crate::json::JsonStr;
 use crate::span::multiply;
 use core::fmt;
@@ -97,8 +100,13 @@ impl Dtype {
 
     /// The dtype of the name that a header spells.
     pub(crate) fn from_json(name: JsonStr<'_>) -> Option<Self> {
-        let mut names = Self::NAMES.as_bytes().split(|&byte| byte == b' ');
-        Self::ALL.iter().copied().find(|_| names.next().is_some_and(|known| name.is(known)))
+        let mut names = Self::NAMES.as_bytes();
+        Self::ALL.iter().copied().find(|_| {
+            let end = names.iter().position(|&byte| byte == b' ').unwrap_or_default();
+            let known = names.get(..end).unwrap_or_default();
+            names = names.get(end.wrapping_add(1)..).unwrap_or_default();
+            name.is(known)
+        })
     }
 
     /// The size in bits of `elements` elements, or `None` beyond `u64::MAX`.

@@ -223,9 +223,11 @@ impl Error {
         Self { kind, at, name: (0, 0) }
     }
 
-    /// The same error with the name of the tensor, as a span of the header.
-    pub(crate) fn named(self, name: (u32, u32)) -> Self {
-        Self { name, ..self }
+    /// Another error from now on. The kinds are swapped: to copy one would be the only call of `memcpy` in a small firmware.
+    pub(crate) fn become_with(&mut self, kind: &mut ErrorKind, at: u64, name: (u32, u32)) {
+        core::mem::swap(&mut self.kind, kind);
+        self.at = at;
+        self.name = name;
     }
 
     /// What is wrong.
@@ -270,43 +272,90 @@ impl Error {
 }
 
 impl ErrorKind {
-    /// The place of the rule among the rules; the caller's own mistakes stand before them.
-    pub(crate) const fn rank(self) -> u8 {
-        match self.rule() {
-            Some(rule) => (rule as u8).wrapping_add(1),
-            None => 0,
+    /// A value of the kind that was found breaks the rule; of the rules that ask for a kind.
+    pub(crate) const fn of_kind(rule: Rule, found: Kind) -> Self {
+        match rule {
+            Rule::Metadata => Self::Metadata { found },
+            Rule::Field => Self::EntryKind { found },
+            Rule::Dtype => Self::DtypeKind { found },
+            Rule::Shape => Self::Shape { found },
+            _ => Self::Offsets { found },
         }
     }
 
     /// The rule that an error of this kind reports; `None` for the caller's own mistakes.
-    pub(crate) const fn rule(self) -> Option<Rule> {
-        Some(match self {
-            Self::Short { .. } => Rule::Short,
-            Self::TooLarge { .. } => Rule::TooLarge,
-            Self::PastEnd { .. } => Rule::PastEnd,
-            Self::Start { .. } => Rule::Start,
-            Self::Utf8 { .. } => Rule::Utf8,
-            Self::Json { .. } => Rule::Json,
-            Self::Trailing { .. } => Rule::Trailing,
-            Self::Duplicate { .. } => Rule::Duplicate,
-            Self::Metadata { .. } => Rule::Metadata,
-            Self::EntryKind { .. } | Self::FieldUnknown | Self::FieldMissing { .. } => Rule::Field,
-            Self::DtypeKind { .. } | Self::DtypeUnknown | Self::DtypeRefused { .. } => Rule::Dtype,
-            Self::Shape { .. } => Rule::Shape,
-            Self::Offsets { .. } | Self::OffsetsCount { .. } | Self::OffsetsReversed { .. } => Rule::Offsets,
-            Self::Overflow => Rule::Overflow,
-            Self::Bits { .. } => Rule::Bits,
-            Self::Size { .. } => Rule::Size,
-            Self::Gap { .. } => Rule::Gap,
-            Self::Overlap { .. } => Rule::Overlap,
-            Self::DataShort { .. } => Rule::DataShort,
-            Self::Surplus { .. } => Rule::Surplus,
-            Self::SlotsTooFew { .. } | Self::SlotsNeeded { .. } | Self::HeaderBytes { .. } => {
-                return None;
-            }
-        })
+    pub(crate) fn rule(self) -> Option<Rule> {
+        RULES.get(self.number()).copied().flatten()
+    }
+
+    /// The place of the kind among the kinds. With [`RULES`] this takes a third of the code of one `match` with both.
+    const fn number(self) -> usize {
+        match self {
+            Self::Short { .. } => 0,
+            Self::TooLarge { .. } => 1,
+            Self::PastEnd { .. } => 2,
+            Self::Start { .. } => 3,
+            Self::Utf8 { .. } => 4,
+            Self::Json { .. } => 5,
+            Self::Trailing { .. } => 6,
+            Self::Duplicate { .. } => 7,
+            Self::Metadata { .. } => 8,
+            Self::EntryKind { .. } => 9,
+            Self::FieldUnknown => 10,
+            Self::FieldMissing { .. } => 11,
+            Self::DtypeKind { .. } => 12,
+            Self::DtypeUnknown => 13,
+            Self::DtypeRefused { .. } => 14,
+            Self::Shape { .. } => 15,
+            Self::Offsets { .. } => 16,
+            Self::OffsetsCount { .. } => 17,
+            Self::OffsetsReversed { .. } => 18,
+            Self::Overflow => 19,
+            Self::Bits { .. } => 20,
+            Self::Size { .. } => 21,
+            Self::Gap { .. } => 22,
+            Self::Overlap { .. } => 23,
+            Self::DataShort { .. } => 24,
+            Self::Surplus { .. } => 25,
+            Self::SlotsTooFew { .. } => 26,
+            Self::SlotsNeeded { .. } => 27,
+            Self::HeaderBytes { .. } => 28,
+        }
     }
 }
+
+/// The rules of the kinds, by their numbers.
+const RULES: [Option<Rule>; 29] = [
+    Some(Rule::Short),
+    Some(Rule::TooLarge),
+    Some(Rule::PastEnd),
+    Some(Rule::Start),
+    Some(Rule::Utf8),
+    Some(Rule::Json),
+    Some(Rule::Trailing),
+    Some(Rule::Duplicate),
+    Some(Rule::Metadata),
+    Some(Rule::Field),
+    Some(Rule::Field),
+    Some(Rule::Field),
+    Some(Rule::Dtype),
+    Some(Rule::Dtype),
+    Some(Rule::Dtype),
+    Some(Rule::Shape),
+    Some(Rule::Offsets),
+    Some(Rule::Offsets),
+    Some(Rule::Offsets),
+    Some(Rule::Overflow),
+    Some(Rule::Bits),
+    Some(Rule::Size),
+    Some(Rule::Gap),
+    Some(Rule::Overlap),
+    Some(Rule::DataShort),
+    Some(Rule::Surplus),
+    None,
+    None,
+    None,
+];
 
 impl core::error::Error for Error {}
 

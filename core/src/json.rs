@@ -4,32 +4,34 @@
 //! noted; whoever scans checks UTF-8 once at the end. No recursion, no panic.
 
 mod fault;
+#[cfg(feature = "fast")]
+pub(crate) mod words;
 mod escape;
 mod string;
 mod utf8;
 #[cfg(feature = "fast")]
-pub(crate) mod words;
+mod skip;
 
 pub use fault::{Expected, Kind};
 pub use string::JsonStr;
 pub(crate) use utf8::valid_bytes;
 
 use crate::limits::JSON_DEPTH_MAX;
-use crate::span::{multiply, narrow, widen};
+#[cfg(not(feature = "fast"))]
+use crate::span::widen;
+use crate::span::{multiply, narrow};
 use escape::unescape;
 
-/// A text stops being JSON: at the next byte of the scan, where [`Scan::expected`] could have stood.
-#[derive(Debug)]
-pub(crate) struct Stop;
-
 /// What is left of a text to scan, the containers that are open there, and what was read last.
+///
+/// Where the text stops being JSON the scan stops: it remembers the place, and from then on it is at its end. So nobody has
+/// to ask after each step; what is read behind a stop is nonsense, and what is judged of it counts less than the stop.
 pub(crate) struct Scan<'h> {
     pub(crate) rest: &'h [u8],
     len: usize,
     /// All string bytes seen, or'ed together: a high bit here asks for a check of UTF-8.
     seen: u64,
-    /// A bit for each depth: whether the container there is an object.
-    objects: [u32; 4],
+    nest: Nest,
     pub(crate) depth: u32,
     /// The innermost container has been opened, and nothing stands behind its bracket yet.
     opened: bool,
@@ -41,8 +43,10 @@ pub(crate) struct Scan<'h> {
     pub(crate) integer: u64,
     /// They do, and it is an integer without a sign.
     fits: bool,
-    /// After a [`Stop`]: what could have stood here.
-    pub(crate) expected: Expected,
+    /// What can stand where the innermost container goes on.
+    expected: Expected,
+    /// What could have stood where the text stops being JSON, and the place.
+    pub(crate) stop: Option<(Expected, u32)>,
 }
 
 impl<'h> Scan<'h> {
@@ -53,7 +57,7 @@ impl<'h> Scan<'h> {
             rest: text.get(at..).unwrap_or_default(),
             len: text.len(),
             seen: 0,
-            objects: [0; 4],
+            nest: Nest::default(),
             depth: 0,
             opened: false,
             string: JsonStr::scanned(b"", 0),
@@ -61,6 +65,7 @@ impl<'h> Scan<'h> {
             integer: 0,
             fits: true,
             expected: Expected::Value,
+            stop: None,
         }
     }
 
@@ -81,11 +86,12 @@ impl<'h> Scan<'h> {
         self.rest.first().copied()
     }
 
-    /// A stop at the next byte.
+    /// Stops at the next byte, unless it has stopped before.
     #[cold]
-    pub(crate) fn stop<T>(&mut self, expected: Expected) -> Result<T, Stop> {
-        self.expected = expected;
-        Err(Stop)
+    fn stop(&mut self, expected: Expected) {
+        self.stop = self.stop.or(Some((expected, self.at())));
+        self.rest = &[];
+        self.depth = 0;
     }
 
     #[inline]
@@ -109,8 +115,11 @@ impl<'h> Scan<'h> {
     #[inline]
     pub(crate) fn white_space(&mut self) {
         #[cfg(feature = "fast")]
-        if matches!(self.peek(), Some(..=b' ')) {
-            self.blanks();
+        match self.rest {
+            // One space is what stands there most often, where anything does.
+            [b' ', tail @ ..] if matches!(tail.first(), Some(b'!'..)) => self.rest = tail,
+            [..=b' ', ..] => self.blanks(),
+            _ => {}
         }
         #[cfg(not(feature = "fast"))]
         while matches!(self.peek(), Some(byte) if is_white_space(byte)) {
@@ -146,79 +155,94 @@ impl<'h> Scan<'h> {
     }
 
     /// Consumes an opening bracket, of an object or an array, and the white space behind it.
-    pub(crate) fn open(&mut self, object: bool) -> Result<(), Stop> {
+    pub(crate) fn open(&mut self, object: bool) {
         if self.depth >= JSON_DEPTH_MAX {
             return self.stop(Expected::Shallower);
         }
         self.depth = self.depth.wrapping_add(1);
-        let bit = 1_u32 << (self.depth & 31);
-        let word = &mut self.objects[widen(self.depth >> 5 & 3)];
-        *word = if object { *word | bit } else { *word & !bit };
+        self.nest.open(self.depth, object);
         self.opened = true;
         self.advance(1);
         self.white_space();
-        Ok(())
     }
 
     /// Whether the innermost container goes on: behind its opening bracket, or behind a member or an element of it.
     /// What separates them is consumed, and so is the closing bracket.
-    pub(crate) fn goes_on(&mut self) -> Result<bool, Stop> {
-        let close = if self.in_object() { b'}' } else { b']' };
-        if core::mem::take(&mut self.opened) {
-            self.expected = Expected::KeyOrClose;
-        } else {
+    #[cfg_attr(feature = "fast", inline)]
+    pub(crate) fn goes_on(&mut self) -> bool {
+        #[cfg(feature = "fast")]
+        if let Some((b',', tail)) = self.rest.split_first()
+            && !self.opened
+        {
+            self.rest = tail;
             self.expected = Expected::Key;
+            self.white_space();
+            return true;
+        }
+        self.goes_on_or_closes()
+    }
+
+    fn goes_on_or_closes(&mut self) -> bool {
+        let first = core::mem::take(&mut self.opened);
+        self.expected = if first { Expected::KeyOrClose } else { Expected::Key };
+        if !first {
             self.white_space();
             if self.take(b',') {
                 self.white_space();
-                return Ok(true);
-            }
-            if self.peek() != Some(close) {
-                return self.stop(Expected::CommaOrClose);
+                return true;
             }
         }
-        if !self.take(close) {
-            return Ok(true);
+        if self.take(if self.in_object() { b'}' } else { b']' }) {
+            self.depth = self.depth.wrapping_sub(1);
+            #[cfg(feature = "fast")]
+            self.nest.close(1);
+            return false;
         }
-        self.depth = self.depth.wrapping_sub(1);
-        Ok(false)
+        if !first {
+            self.stop(Expected::CommaOrClose);
+        }
+        first
     }
 
+    #[inline]
     fn in_object(&self) -> bool {
-        self.objects[widen(self.depth >> 5 & 3)] >> (self.depth & 31) & 1 == 1
+        self.nest.in_object(self.depth)
     }
 
     /// Consumes a key, from its opening quote to the white space behind the colon. It is the last string then.
-    pub(crate) fn key(&mut self) -> Result<(), Stop> {
+    pub(crate) fn key(&mut self) {
+        self.quote();
+        self.string();
+        self.colon();
+    }
+
+    /// Consumes the opening quote of a key.
+    #[inline]
+    pub(crate) fn quote(&mut self) {
         self.key_at = self.at();
         if !self.take(b'"') {
-            // What is expected has been settled when the object went on.
-            return Err(Stop);
+            self.stop(self.expected);
         }
-        self.string()?;
-        self.colon()
     }
 
     /// Consumes a colon and the white space around it.
     #[inline]
-    pub(crate) fn colon(&mut self) -> Result<(), Stop> {
+    pub(crate) fn colon(&mut self) {
         self.white_space();
         if !self.take(b':') {
-            return self.stop(Expected::Colon);
+            self.stop(Expected::Colon);
         }
         self.white_space();
-        Ok(())
     }
 
     /// Consumes a string behind its opening quote, closing quote included.
-    fn string(&mut self) -> Result<(), Stop> {
-        self.string = self.string_inline()?;
-        Ok(())
+    fn string(&mut self) {
+        self.string = self.string_inline();
     }
 
     /// The same for the one place where a call costs time.
     #[cfg_attr(feature = "fast", inline(always))]
-    pub(crate) fn string_inline(&mut self) -> Result<JsonStr<'h>, Stop> {
+    pub(crate) fn string_inline(&mut self) -> JsonStr<'h> {
         let start = self.rest;
         let mut escapes = 0_u32;
         loop {
@@ -227,7 +251,7 @@ impl<'h> Scan<'h> {
                 Some(b'"') => {
                     let len = start.len().wrapping_sub(self.rest.len());
                     self.advance(1);
-                    return Ok(JsonStr::scanned(start.get(..len).unwrap_or_default(), escapes));
+                    return JsonStr::scanned(start.get(..len).unwrap_or_default(), escapes);
                 }
                 Some(b'\\') => {
                     escapes = escapes.wrapping_add(1);
@@ -237,9 +261,12 @@ impl<'h> Scan<'h> {
                     if self.peek() != Some(b'\\') {
                         continue;
                     }
-                    self.escape()?;
+                    self.escape();
                 }
-                _ => return self.stop(Expected::Character),
+                _ => {
+                    self.stop(Expected::Character);
+                    return JsonStr::scanned(b"", 0);
+                }
             }
         }
     }
@@ -290,45 +317,62 @@ impl<'h> Scan<'h> {
         }
     }
 
-    /// Consumes escapes while they are good ones that need no second look; others are left to `escape`.
+    /// Consumes escapes while they are good ones; others are left to `escape`.
     #[cfg(feature = "fast")]
+    #[inline(never)]
     fn good_escapes(&mut self) {
         let mut rest = self.rest;
-        while let [b'\\', kind, tail @ ..] = rest {
+        loop {
+            while let Some((_, tail)) = words::escaped_byte(rest) {
+                rest = tail;
+            }
+            self.rest = rest;
+            let [b'\\', kind, tail @ ..] = rest else { return };
             match kind {
                 b'u' => {
-                    let Some((digits, tail)) = tail.split_first_chunk::<4>() else { break };
-                    match words::hex(*digits) {
-                        Some(0xD800..=0xDFFF) | None => break,
-                        Some(_) => rest = tail,
+                    let Some((digits, tail)) = tail.split_first_chunk::<4>() else { return };
+                    let Some(unit) = words::hex(*digits) else { return };
+                    rest = tail;
+                    if unit & 0xF800 == 0xD800 {
+                        match tail.split_first_chunk::<6>() {
+                            Some(([b'\\', b'u', digits @ ..], tail))
+                                if unit < 0xDC00 && matches!(words::hex(*digits), Some(0xDC00..=0xDFFF)) =>
+                            {
+                                rest = tail;
+                            }
+                            _ => return,
+                        }
                     }
                 }
                 b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => rest = tail,
-                _ => break,
+                _ => return,
             }
         }
-        self.rest = rest;
     }
 
     /// Consumes an escape from its backslash on, both halves of a surrogate pair included.
     #[cfg_attr(not(feature = "fast"), cold)]
-    fn escape(&mut self) -> Result<(), Stop> {
-        match unescape(&mut self.rest) {
-            Ok(_) => Ok(()),
-            Err(expected) => self.stop(expected),
+    fn escape(&mut self) {
+        if let Err(expected) = unescape(&mut self.rest) {
+            self.stop(expected);
         }
     }
 
     /// Consumes a number, and leaves its value if it is an integer.
-    fn number(&mut self) -> Result<Kind, Stop> {
+    fn number(&mut self) -> Kind {
+        #[cfg(feature = "fast")]
+        if let Some((value, rest)) = words::plain_integer(self.rest) {
+            (self.integer, self.rest) = (value, rest);
+            return Kind::Integer;
+        }
         self.integer = 0;
         self.fits = !self.take(b'-');
         // A digit behind a leading zero is left to the caller, who expects no more of them.
         if !self.take(b'0') {
-            self.digits()?;
+            self.digits();
         }
         if self.take(b'.') {
-            self.digits()?;
+            self.digits();
             self.fits = false;
         }
         if let Some(b'e' | b'E') = self.peek() {
@@ -336,14 +380,14 @@ impl<'h> Scan<'h> {
             if let Some(b'+' | b'-') = self.peek() {
                 self.advance(1);
             }
-            self.digits()?;
+            self.digits();
             self.fits = false;
         }
-        Ok(if self.fits { Kind::Integer } else { Kind::Number })
+        if self.fits { Kind::Integer } else { Kind::Number }
     }
 
     /// Consumes digits, one at least, with which the integer goes on.
-    fn digits(&mut self) -> Result<(), Stop> {
+    fn digits(&mut self) {
         let start = self.rest.len();
         let (mut value, mut fits) = (self.integer, self.fits);
         while let Some((&byte @ b'0'..=b'9', tail)) = self.rest.split_first() {
@@ -351,51 +395,116 @@ impl<'h> Scan<'h> {
             self.rest = tail;
         }
         (self.integer, self.fits) = (value, fits);
-        if self.rest.len() == start { self.stop(Expected::Digit) } else { Ok(()) }
+        if self.rest.len() == start {
+            self.stop(Expected::Digit);
+        }
     }
 
     /// Passes over one value of any kind.
-    pub(crate) fn value(&mut self) -> Result<Kind, Stop> {
+    pub(crate) fn value(&mut self) {
         let depth = self.depth;
-        let kind = self.token()?;
-        self.leave(depth)?;
-        Ok(kind)
+        self.token();
+        self.leave(depth);
     }
 
     /// Passes over what is left of the containers beyond a depth.
-    pub(crate) fn leave(&mut self, depth: u32) -> Result<(), Stop> {
+    pub(crate) fn leave(&mut self, depth: u32) {
+        #[cfg(feature = "fast")]
+        self.skip(depth);
+        #[cfg(not(feature = "fast"))]
         while self.depth > depth {
-            if self.goes_on()? {
+            if self.goes_on() {
                 if self.in_object() {
-                    self.key()?;
+                    self.key();
                 }
-                self.token()?;
+                self.token();
             }
         }
-        Ok(())
     }
 
     /// Passes over a scalar, or opens a container.
-    pub(crate) fn token(&mut self) -> Result<Kind, Stop> {
+    pub(crate) fn token(&mut self) -> Kind {
         let (word, kind): (&[u8], Kind) = match self.peek() {
             Some(b'"') => {
                 self.advance(1);
-                return self.string().map(|()| Kind::String);
+                self.string();
+                return Kind::String;
             }
             Some(b'-' | b'0'..=b'9') => return self.number(),
-            Some(b'{') => return self.open(true).map(|()| Kind::Object),
-            Some(b'[') => return self.open(false).map(|()| Kind::Array),
+            Some(b'{') => {
+                self.open(true);
+                return Kind::Object;
+            }
+            Some(b'[') => {
+                self.open(false);
+                return Kind::Array;
+            }
             Some(b't') => (b"true", Kind::Bool),
             Some(b'f') => (b"false", Kind::Bool),
             Some(b'n') => (b"null", Kind::Null),
-            _ => return self.stop(Expected::Value),
+            _ => {
+                self.stop(Expected::Value);
+                return Kind::Null;
+            }
         };
         for &byte in word {
             if !self.take(byte) {
-                return self.stop(Expected::Literal);
+                self.stop(Expected::Literal);
             }
         }
-        Ok(kind)
+        kind
+    }
+}
+
+/// Which of the open containers are objects: a bit each, the innermost lowest.
+#[cfg(feature = "fast")]
+#[derive(Default)]
+struct Nest(u128);
+
+#[cfg(feature = "fast")]
+impl Nest {
+    #[inline]
+    fn open(&mut self, _depth: u32, object: bool) {
+        self.0 = self.0 << 1 | u128::from(object);
+    }
+
+    #[inline]
+    fn open_arrays(&mut self, arrays: u32) {
+        self.0 <<= arrays & 127;
+    }
+
+    #[inline]
+    fn close(&mut self, containers: u32) {
+        self.0 >>= containers & 127;
+    }
+
+    #[inline]
+    fn in_object(&self, _depth: u32) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// Whether so many of the innermost are arrays.
+    #[inline]
+    fn in_arrays(&self, arrays: u32) -> bool {
+        self.0.trailing_zeros() >= arrays
+    }
+}
+
+/// Which of the open containers are objects: a bit for each depth.
+#[cfg(not(feature = "fast"))]
+#[derive(Default)]
+struct Nest([u32; 4]);
+
+#[cfg(not(feature = "fast"))]
+impl Nest {
+    fn open(&mut self, depth: u32, object: bool) {
+        let bit = 1_u32 << (depth & 31);
+        let word = &mut self.0[widen(depth >> 5 & 3)];
+        *word = if object { *word | bit } else { *word & !bit };
+    }
+
+    fn in_object(&self, depth: u32) -> bool {
+        self.0[widen(depth >> 5 & 3)] >> (depth & 31) & 1 == 1
     }
 }
 

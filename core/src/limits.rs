@@ -19,6 +19,16 @@ pub const JSON_DEPTH_MAX: u32 = 127;
 #[cfg(feature = "fast")]
 pub(crate) const NAME_CHAIN_MAX: u32 = 24;
 
+/// How many steps along the chains of the name table are taken before names are sorted instead, in all: two a name, which
+/// honest names take a quarter of, and these, which let few names be unlucky.
+#[cfg(feature = "fast")]
+pub(crate) const NAME_EFFORT_MIN: u32 = 1024;
+
+/// How many steps it counts as to compare two names that differ though their fingerprints do not: of honest names, one pair
+/// in four billions.
+#[cfg(feature = "fast")]
+pub(crate) const NAME_FALSE_MATCH_EFFORT: u32 = 64;
+
 /// How many bytes the slot-free judge may read again to compare names, or keys, pair by pair.
 ///
 /// Sixteen are compared with all that follow at each reading. This keeps the judge useful for models of some thousand

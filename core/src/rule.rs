@@ -13,6 +13,11 @@ macro_rules! rules {
             /// All rules, in order.
             pub const ALL: &'static [Self] = &[ $( Self::$variant ),+ ];
 
+            /// The place among the rules, from 1 on.
+            pub(crate) const fn rank(self) -> u8 {
+                (self as u8).wrapping_add(1)
+            }
+
             /// The id under which the rule is documented, such as `R4.size`.
             #[must_use]
             pub const fn id(self) -> &'static str {

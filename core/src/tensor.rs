@@ -8,10 +8,12 @@ pub(crate) mod verdict;
 pub(crate) mod entry;
 pub(crate) mod slot;
 pub(crate) mod judge;
-pub(crate) mod sort;
+#[cfg(feature = "fast")]
 pub(crate) mod fingerprint;
+pub(crate) mod sort;
 #[cfg(feature = "fast")]
 pub(crate) mod table;
+pub(crate) mod pairs;
 pub(crate) mod names;
 #[cfg(feature = "fast")]
 pub(crate) mod chain;

@@ -1,7 +1,8 @@
 //! Headers become a table of times: the whole judgement of ours beside the reference crate's, and what was promised of it.
 //!
-//! `cargo bench -p safestep` runs everything; behind `--`, `--quick` takes few samples, `--json FILE` writes the numbers
-//! down as well, `--strict` ends with exit code 1 if a promise is not met (without it times decide nothing).
+//! `cargo bench -p safestep` runs everything; behind `--`, `--quick` takes few samples, `--only TEXT` times only headers
+//! with that text in their names, `--json FILE` writes the numbers down as well, `--strict` ends with exit code 1 if a
+//! promise is not met (without it times decide nothing).
 //!
 //! Both contenders get the bytes of the whole file, a mapping that is empty behind the header, and take turns sample by
 //! sample in one process. What is timed of ours: frame, header and index, in slots that were lent before. What is timed
@@ -27,9 +28,22 @@ use report::Report;
 
 /// What the command line asked for.
 struct Options {
-    quick: bool,
+    timing: Timing,
     strict: bool,
     json: Option<PathBuf>,
+}
+
+/// What is timed, and for how long.
+struct Timing {
+    quick: bool,
+    /// Headers with this text in their names.
+    only: String,
+}
+
+impl Timing {
+    fn wants(&self, name: &str) -> bool {
+        name.contains(&self.only)
+    }
 }
 
 fn main() -> ExitCode {
@@ -41,10 +55,12 @@ fn main() -> ExitCode {
         }
     };
     let mut report = Report::default();
-    honest::run(options.quick, &mut report);
-    hostile::run(options.quick, &mut report);
-    opening::run(&mut report);
-    allocations::run(&mut report);
+    honest::run(&options.timing, &mut report);
+    hostile::run(&options.timing, &mut report);
+    if options.timing.only.is_empty() {
+        opening::run(&mut report);
+        allocations::run(&mut report);
+    }
     let met = report.promises();
     if let Some(path) = &options.json
         && let Err(error) = std::fs::write(path, report.json())
@@ -56,22 +72,22 @@ fn main() -> ExitCode {
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { quick: false, strict: false, json: None };
+    let timing = Timing { quick: false, only: String::new() };
+    let mut options = Options { timing, strict: false, json: None };
     let mut arguments = std::env::args_os().skip(1);
     while let Some(argument) = arguments.next() {
+        let mut value = |what| arguments.next().ok_or(format!("{} wants {what}", argument.display()));
         match argument.to_str() {
             // Cargo says so to every benchmark.
             Some("--bench") => {}
-            Some("--quick") => options.quick = true,
+            Some("--quick") => options.timing.quick = true,
+            Some("--only") => options.timing.only = value("a text")?.to_string_lossy().into_owned(),
             Some("--strict") => options.strict = true,
-            Some("--json") => options.json = Some(arguments.next().ok_or("--json wants a file")?.into()),
-            _ => {
-                return Err(format!(
-                    "unknown argument {}; known are --quick, --strict, --json FILE",
-                    argument.display()
-                ));
-            }
+            Some("--json") => options.json = Some(value("a file")?.into()),
+            _ => return Err(format!("unknown argument {}; {KNOWN}", argument.display())),
         }
     }
     Ok(options)
 }
+
+const KNOWN: &str = "known are --quick, --only TEXT, --strict and --json FILE";

@@ -15,28 +15,23 @@ fn way(header: &[u8], file_len: u64) -> &'static str {
     let header = verdict::header_of(header, file_len, &Options::default()).unwrap();
     let mut slots = vec![Slot::EMPTY; header.slots_bound()];
     let index = format!("{:?}", Index::build(header, &mut slots).unwrap());
-    let ways = ["names: Table", "names: Sorted"];
+    let ways = ["names: Table", "names: ByFingerprint", "names: Sorted"];
     ways.into_iter().find(|way| index.contains(way)).unwrap()
 }
 
-/// The small build has no table: it always sorts.
+/// The small build has no table: it always sorts by name.
 const TABLE: &str = if cfg!(feature = "fast") { "names: Table" } else { "names: Sorted" };
+const CROWDED: &str = if cfg!(feature = "fast") { "names: ByFingerprint" } else { "names: Sorted" };
 
 /// The ways are taken: else the tests below, and the recipes of the fuzzers, go past what they are for.
 #[test]
 fn names_that_collide_crowd_the_table() {
     for (name, make) in crowded::KINDS {
         let sample = make(20_000);
-        let expected =
-            if ["crowded: long chains", "crowded: fingerprints by twenties, equal for 96"].contains(&name) {
-                TABLE
-            } else {
-                "names: Sorted"
-            };
-        assert_eq!(way(&sample.header, sample.file_len()), expected, "{name}");
+        assert_eq!(way(&sample.header, sample.file_len()), CROWDED, "{name}");
     }
     let (bytes, file_len) = recipe::files(b"crowd...").pop().unwrap();
-    assert_eq!(way(&bytes, file_len), "names: Sorted");
+    assert_eq!(way(&bytes, file_len), CROWDED);
 }
 
 /// Chains up to the longest that the table allows, and one beyond: where the ways part, both find every name.
@@ -44,17 +39,16 @@ fn names_that_collide_crowd_the_table() {
 fn the_longest_chain_is_walked_to_its_end() {
     const LONGEST: usize = 25;
     for crowd in LONGEST - 3..LONGEST + 4 {
-        let mut names: Vec<String> = recipe::NAMES.iter().take(crowd).cloned().collect();
         let buckets = crowd + 200;
         let bucket = |name: &String| crowded::bucket_of_name(name.as_bytes(), buckets);
-        let elsewhere =
-            (0..).map(|number| format!("w{number}")).filter(|name| bucket(name) != bucket(&names[0]));
-        names.extend(elsewhere.take(200).collect::<Vec<_>>());
+        let all = || (0..).map(|number| format!("w{number}"));
+        let mut names: Vec<String> = all().filter(|name| bucket(name) == 0).take(crowd).collect();
+        names.extend(all().filter(|name| bucket(name) != 0).take(200));
         Random::new(crowd as u64).shuffle(&mut names);
         let entries: Vec<String> = names.iter().map(|name| recipe::entry(name, 0, 0)).collect();
         let sample = Sample::new("chain", format!("{{{}}}", entries.join(",")), 0, None);
         oracle::header(&sample.header, sample.file_len());
-        let expected = if crowd <= LONGEST { TABLE } else { "names: Sorted" };
+        let expected = if crowd <= LONGEST { TABLE } else { CROWDED };
         assert_eq!(way(&sample.header, sample.file_len()), expected, "{crowd}");
     }
 }

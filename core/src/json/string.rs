@@ -1,6 +1,8 @@
 //! A scanned string, still spelled as in the header; it unescapes while it is compared, hashed or printed.
 
 use crate::json::escape::unescape;
+#[cfg(feature = "fast")]
+use crate::json::words;
 use core::cmp::Ordering;
 use core::fmt;
 
@@ -150,6 +152,7 @@ struct Bytes<'h> {
 impl Iterator for Bytes<'_> {
     type Item = u8;
 
+    #[cfg_attr(feature = "fast", inline(always))]
     fn next(&mut self) -> Option<u8> {
         let mark = if self.bits > 0 {
             self.bits = self.bits.wrapping_sub(6);
@@ -159,6 +162,12 @@ impl Iterator for Bytes<'_> {
             if first != b'\\' || !self.escaped {
                 self.rest = tail;
                 return Some(first);
+            }
+            // Most escapes are of one byte.
+            #[cfg(feature = "fast")]
+            if let Some((byte @ ..0x80, tail)) = words::escaped_byte(self.rest) {
+                self.rest = tail;
+                return Some(byte);
             }
             self.point = character(&mut self.rest);
             let (mark, bits) = match self.point {

@@ -51,13 +51,68 @@ pub(super) fn all_plain(chunk: &[u8; 16]) -> bool {
     chunk.iter().fold(true, |all, &byte| all & (byte >= 0x20) & (byte != b'"') & (byte != b'\\'))
 }
 
+/// An integer of at most 18 digits that ends as integers in arrays do, and what follows it.
+#[inline(always)]
+pub(crate) fn plain_integer(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (&first, mut rest) = text.split_first()?;
+    if !first.is_ascii_digit() {
+        return None;
+    }
+    let mut value = u64::from(first & 15);
+    let mut digits: u32 = 1;
+    while let Some((&byte, tail)) = rest.split_first() {
+        if !byte.is_ascii_digit() {
+            let ends = matches!(byte, b',' | b']' | b'}') || super::is_white_space(byte);
+            return if ends { Some((value, rest)) } else { None };
+        }
+        // Leading zeros and what may not fit are for others to look at.
+        if first == b'0' || digits > 17 {
+            return None;
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(byte & 15));
+        digits = digits.wrapping_add(1);
+        rest = tail;
+    }
+    None
+}
+
+/// The product of four integers of one digit from 1 to 9 with a comma behind each, and what follows them.
+#[inline(always)]
+pub(crate) fn four_factors(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (chunk, rest) = text.split_first_chunk::<8>()?;
+    let lanes = u64::from_le_bytes(*chunk) ^ repeat_pair(b'0', b',');
+    // A comma leaves nothing in the upper byte of its pair; what is in the lower one must reach 1 and not 10.
+    let below_10 = lanes.wrapping_add(repeat_pair(0x76, 0)) & repeat_pair(0x80, 0xFF) == 0;
+    let from_1 = lanes.wrapping_add(repeat_pair(0x7F, 0)) & repeat_pair(0x80, 0) == repeat_pair(0x80, 0);
+    if !(below_10 && from_1) {
+        return None;
+    }
+    // Pairs, then all four: the products stay below 2^16.
+    let pairs = [lanes & 0xFF, lanes >> 16 & 0xFF, lanes >> 32 & 0xFF, lanes >> 48];
+    let [a, b, c, d] = pairs;
+    Some((a.wrapping_mul(b).wrapping_mul(c.wrapping_mul(d)), rest))
+}
+
+const fn repeat_pair(low: u8, high: u8) -> u64 {
+    0x0001_0001_0001_0001_u64.wrapping_mul((high as u64) << 8 | low as u64)
+}
+
 /// The value of four hexadecimal digits.
 #[inline(always)]
-pub(super) fn hex(digits: [u8; 4]) -> Option<u32> {
+pub(crate) fn hex(digits: [u8; 4]) -> Option<u32> {
     let values = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
     let [a, b, c, d] = values;
     // No digit is 0xFF, in which bit 7 is set.
     if (a | b | c | d) & 0x80 != 0 { None } else { Some(a << 12 | b << 8 | c << 4 | d) }
+}
+
+/// What an escape of the form `\u00XX` at the start of the text stands for, and what follows it.
+#[inline(always)]
+pub(crate) fn escaped_byte(text: &[u8]) -> Option<(u8, &[u8])> {
+    let (escape, rest) = text.split_first_chunk::<6>()?;
+    let [b'\\', b'u', b'0', b'0', high, low] = *escape else { return None };
+    let (high, low) = (HEX[usize::from(high)], HEX[usize::from(low)]);
+    if (high | low) & 0x80 != 0 { None } else { Some((high << 4 | low, rest)) }
 }
 
 const HEX: [u8; 256] = {
@@ -96,6 +151,16 @@ mod tests {
                     let first = chunk.iter().position(|&byte| !super::super::is_white_space(byte));
                     assert_eq!(blanks(word), first.unwrap_or(8), "{chunk:?}");
                 }
+            }
+            for place in 0..8 {
+                let mut text = *b"2,3,4,5,";
+                text[place] = byte;
+                let found = four_factors(&text).map(|(product, _)| product);
+                let values = text.map(|byte| u64::from(byte.wrapping_sub(b'0')));
+                let good = |place| matches!(text[place], b'1'..=b'9') && text[place + 1] == b',';
+                let product = [0, 2, 4, 6].iter().map(|&place| values[place]).product();
+                let expected = [0, 2, 4, 6].into_iter().all(good).then_some(product);
+                assert_eq!(found, expected, "{text:?}");
             }
             let digit = char::from(byte).to_digit(16);
             assert_eq!(hex([byte, b'0', b'a', b'F']), digit.map(|digit| digit << 12 | 0xAF));

@@ -1,85 +1,82 @@
 //! Slots in any order are proven to tile the data by a table of where they begin, without sorting them.
 //!
-//! If no two tensors begin at one place, each end but one is the begin of a tensor that no other end is, and a tensor
-//! begins at 0, then "next" is one-to-one and never goes back: a single path from 0, on which all tensors stand.
-//! Whatever is not so (tensors without bytes, gaps, overlaps, crowded buckets) is left to sorting, which also names the break.
+//! Let no tensor be empty, and the sum of their lengths be S. If a tensor begins at 0 and each end but S is the begin of
+//! some tensor, then there is a way from 0 by ends and begins that only goes forward, so it comes to S; the lengths on it
+//! are S in all, so no tensor is left beside it. Whatever is not so (empty tensors, gaps, overlaps, crowded buckets) is left
+//! to sorting, which also names the break.
 
-use crate::limits::NAME_CHAIN_MAX;
 use crate::span::{count, narrow, widen};
+use crate::tensor::fingerprint::narrow_high;
 use crate::tensor::slot::Slot;
 
 /// Links the slots in data order through `order`; the answer is the numbers of the first and the last one.
+///
+/// The slots must be in no table yet. When this is not the way, `key` and `order` are left as they fell.
 pub(crate) fn link(slots: &mut [Slot]) -> Option<(u32, u32)> {
-    fill(slots)?;
+    let sum = fill(slots)?;
+    // Honest tensors take half a step each.
+    let mut effort = narrow(slots.len()).saturating_mul(2).saturating_add(EFFORT_MIN);
     let mut last = None;
     for place in 0..slots.len() {
         let end = slots.get(place)?.end;
-        match begins_at(slots, end)? {
-            Met::Slot(next) => {
-                let slot = slots.get_mut(widen(next))?;
-                if slot.met {
-                    return None;
-                }
-                slot.met = true;
-                slots.get_mut(place)?.order = next;
-            }
-            Met::Nothing if last.is_some() => return None,
-            Met::Nothing => last = Some(narrow(place)),
+        match begins_at(slots, end, &mut effort) {
+            Some(next) => slots.get_mut(place)?.key |= u64::from(next) << 32,
+            None if end == sum => last = Some(narrow(place)),
+            None => return None,
         }
     }
-    let Met::Slot(first) = begins_at(slots, 0)? else { return None };
-    if slots.get(widen(first))?.met { None } else { Some((first, last?)) }
+    let first = begins_at(slots, 0, &mut effort)?;
+    for slot in slots {
+        slot.order = narrow_high(slot.key);
+        slot.key = 0;
+    }
+    Some((first, last?))
 }
 
-/// Fills the table of begins; its links are those of the name table. Two tensors that begin at one place are not looked
-/// for: only one of them can be met, so that an end is left over.
-fn fill(slots: &mut [Slot]) -> Option<()> {
-    for slot in &mut *slots {
-        slot.key = 0;
-        slot.met = false;
-    }
+/// The steps along chains that are taken besides those that each tensor has.
+const EFFORT_MIN: u32 = 1024;
+
+/// Fills the table of begins; the answer is the sum of the lengths.
+///
+/// There are as many buckets as slots. Bucket b begins with the link in the lower half of slot b's key, and goes on with the
+/// `order` of each slot met. A link is a slot's number plus one; zero ends the chain.
+fn fill(slots: &mut [Slot]) -> Option<u64> {
+    let mut sum = 0_u64;
     for place in 0..slots.len() {
         let slot = slots.get(place)?;
-        if slot.begin == slot.end {
+        if slot.begin >= slot.end {
             return None;
         }
+        sum = sum.checked_add(slot.end.wrapping_sub(slot.begin))?;
         let bucket = bucket(slot.begin, slots.len());
         let head = &mut slots.get_mut(bucket)?.key;
-        let first = *head & LINK;
-        *head = *head & !LINK | count(place).wrapping_add(1);
-        slots.get_mut(place)?.key |= first << 32;
+        let next = narrow_low(*head);
+        *head = u64::from(narrow(place).wrapping_add(1));
+        slots.get_mut(place)?.order = next;
     }
-    Some(())
+    Some(sum)
 }
 
-/// What stands at a begin.
-enum Met {
-    /// The number of the slot whose tensor begins there.
-    Slot(u32),
-    /// No tensor.
-    Nothing,
-}
-
-/// What begins there; `None` if its bucket is crowded.
+/// The number of a slot whose tensor begins there.
 #[inline]
-fn begins_at(slots: &[Slot], begin: u64) -> Option<Met> {
-    let mut link = slots.get(bucket(begin, slots.len()))?.key & LINK;
-    for _ in 0..NAME_CHAIN_MAX {
-        let Some(slot) = follow(slots, link) else { return Some(Met::Nothing) };
+fn begins_at(slots: &[Slot], begin: u64, effort: &mut u32) -> Option<u32> {
+    let mut link = narrow_low(slots.get(bucket(begin, slots.len()))?.key);
+    loop {
+        let number = link.checked_sub(1)?;
+        let slot = slots.get(widen(number))?;
         if slot.begin == begin {
-            return Some(Met::Slot(narrow(usize::try_from(link).ok()?).wrapping_sub(1)));
+            return Some(number);
         }
-        link = slot.key >> 32;
+        *effort = effort.checked_sub(1)?;
+        link = slot.order;
     }
-    None
 }
 
-const LINK: u64 = 0xFFFF_FFFF;
-
-/// The slot that a link leads to; a link is its number plus one.
+/// The lower half.
 #[inline]
-fn follow(slots: &[Slot], link: u64) -> Option<&Slot> {
-    slots.get(usize::try_from(link).ok()?.checked_sub(1)?)
+fn narrow_low(wide: u64) -> u32 {
+    let [a, b, c, d, ..] = wide.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
 }
 
 #[inline]

@@ -2,7 +2,10 @@
 
 use crate::dtype::Dtype;
 use crate::error::{ErrorKind, Field};
-use crate::json::{JsonStr, Kind, Scan, Stop};
+#[cfg(feature = "fast")]
+use crate::json::words;
+use crate::json::{JsonStr, Kind, Scan};
+use crate::rule::Rule;
 use crate::span::{Span, multiply, widen};
 use crate::tensor::frame::in_file;
 use crate::tensor::verdict::Verdict;
@@ -151,7 +154,7 @@ impl Fields {
     pub(crate) fn new() -> Self {
         Self {
             keys_at: [0; 3],
-            form: Form { dtype: Dtype::Bool, shape_at: 0, begin: 0, end: 0 },
+            form: Form { dtype: Dtype::Bool, shape_at: 0, begin: 0, end: u64::MAX },
             elements: 1,
             offsets_at: 0,
             foreign: false,
@@ -165,30 +168,30 @@ impl Fields {
     }
 
     /// Scans the value of an entry, of any form.
-    pub(crate) fn scan(&mut self, scan: &mut Scan<'_>, verdict: &mut Verdict) -> Result<(), Stop> {
+    pub(crate) fn scan(&mut self, scan: &mut Scan<'_>, verdict: &mut Verdict) {
         let faults = verdict.faults();
-        if !verdict.expect(scan, Kind::Object, |found| ErrorKind::EntryKind { found })? {
-            return Ok(());
+        if !verdict.expect(scan, Kind::Object, Rule::Field) {
+            return;
         }
-        while scan.goes_on()? {
-            scan.key()?;
+        while scan.goes_on() {
+            scan.key();
             let key_at = scan.key_at;
             let mut known = Field::ALL.iter().zip(&mut self.keys_at);
             match known.find(|(field, _)| scan.string.is(field.name().as_bytes())) {
                 None => {
                     self.foreign = true;
                     verdict.record(ErrorKind::FieldUnknown, key_at);
-                    scan.value()?;
+                    scan.value();
                 }
                 Some((_, &mut first)) if first != 0 => {
                     verdict.record(ErrorKind::Duplicate { first: in_file(first) }, key_at);
-                    scan.value()?;
+                    scan.value();
                 }
                 Some((field, missing)) => {
                     *missing = key_at;
                     match field {
-                        Field::Dtype => self.dtype(scan, verdict)?,
-                        Field::Shape | Field::DataOffsets => self.integers(*field, scan, verdict)?,
+                        Field::Dtype => self.dtype(scan, verdict),
+                        Field::Shape | Field::DataOffsets => self.integers(*field, scan, verdict),
                     }
                 }
             }
@@ -202,40 +205,55 @@ impl Fields {
             self.close(verdict);
         }
         self.sound = verdict.faults() == faults;
-        Ok(())
     }
 
     /// The value of the field `dtype`.
-    fn dtype(&mut self, scan: &mut Scan<'_>, verdict: &mut Verdict) -> Result<(), Stop> {
+    fn dtype(&mut self, scan: &mut Scan<'_>, verdict: &mut Verdict) {
         let at = scan.at();
-        if verdict.expect(scan, Kind::String, |found| ErrorKind::DtypeKind { found })? {
+        #[cfg(feature = "fast")]
+        if let Some((_, name)) = scan.rest.split_first()
+            && scan.peek() == Some(b'"')
+            && let Some((found, rest)) = Dtype::before_quote(name)
+            && verdict.allowed().contains(found)
+        {
+            self.form.dtype = found;
+            scan.rest = rest;
+            scan.advance(1);
+            return;
+        }
+        if verdict.expect(scan, Kind::String, Rule::Dtype) {
             match Dtype::from_json(scan.string) {
                 Some(found) if verdict.allowed().contains(found) => self.form.dtype = found,
                 Some(found) => verdict.record(ErrorKind::DtypeRefused { found }, at),
                 None => verdict.record(ErrorKind::DtypeUnknown, at),
             }
         }
-        Ok(())
     }
 
     /// The value of the field `shape` or `data_offsets`. Elements are judged from left to right; the verdict keeps the
     /// first break.
-    fn integers(&mut self, field: Field, scan: &mut Scan<'_>, verdict: &mut Verdict) -> Result<(), Stop> {
+    fn integers(&mut self, field: Field, scan: &mut Scan<'_>, verdict: &mut Verdict) {
         let is_shape = field == Field::Shape;
-        let (wrong_kind, place): (fn(Kind) -> ErrorKind, &mut u32) = if is_shape {
-            (|found| ErrorKind::Shape { found }, &mut self.form.shape_at)
+        let (rule, place) = if is_shape {
+            (Rule::Shape, &mut self.form.shape_at)
         } else {
-            (|found| ErrorKind::Offsets { found }, &mut self.offsets_at)
+            (Rule::Offsets, &mut self.offsets_at)
         };
         *place = scan.at();
-        if !verdict.expect(scan, Kind::Array, wrong_kind)? {
-            return Ok(());
+        if !verdict.expect(scan, Kind::Array, rule) {
+            return;
         }
         let mut count = 0_u32;
-        while scan.goes_on()? {
+        while scan.goes_on() {
+            #[cfg(feature = "fast")]
+            if is_shape {
+                self.factors(scan, verdict);
+            } else if count > 2 {
+                scan.scalars();
+            }
             count = count.wrapping_add(1);
             let at = scan.at();
-            if !verdict.expect(scan, Kind::Integer, wrong_kind)? {
+            if !verdict.expect(scan, Kind::Integer, rule) {
                 continue;
             }
             let (begin, value) = (self.form.begin, scan.integer);
@@ -255,7 +273,25 @@ impl Fields {
         if count < 2 && !is_shape {
             verdict.record(ErrorKind::OffsetsCount { found: count }, scan.at().wrapping_sub(1));
         }
-        Ok(())
+    }
+
+    /// Takes the dimensions that have a comma behind them, as long as there is nothing remarkable about them.
+    #[cfg(feature = "fast")]
+    fn factors(&mut self, scan: &mut Scan<'_>, verdict: &mut Verdict) {
+        loop {
+            let (factor, rest) = match words::four_factors(scan.rest) {
+                Some(found) => found,
+                None => match words::plain_integer(scan.rest) {
+                    Some((value, [b',', rest @ ..])) => (value, rest),
+                    _ => return,
+                },
+            };
+            scan.rest = rest;
+            scan.white_space();
+            if !multiply(&mut self.elements, factor, 0) {
+                verdict.record(ErrorKind::Overflow, self.form.shape_at);
+            }
+        }
     }
 
     /// The rules that need several fields, of which all are there and sound.
@@ -316,10 +352,10 @@ impl<'h> Iterator for Members<'h> {
         scan.white_space();
         scan.take(b',');
         scan.white_space();
-        scan.key().ok()?;
+        scan.key();
         let (key, key_at, value_at) = (scan.string, scan.key_at, scan.at());
-        scan.value().ok()?;
+        scan.value();
         self.at = scan.at();
-        Some(Member { key, key_at, value_at })
+        if scan.stop.is_some() { None } else { Some(Member { key, key_at, value_at }) }
     }
 }

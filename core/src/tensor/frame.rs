@@ -65,6 +65,7 @@ impl Frame {
     /// assert_eq!(frame.data_len().value(), 5_999_999_990);
     /// # Ok::<(), safestep_core::Error>(())
     /// ```
+    #[inline]
     pub fn read(prefix: &[u8], file_bytes: u64, limits: Limits) -> Result<Self, Error> {
         let Some(length) = prefix.first_chunk::<8>().filter(|_| file_bytes >= PREFIX_BYTES) else {
             let found = file_bytes.min(count(prefix.len()));

@@ -1,8 +1,9 @@
 //! The header's bytes, of the length that the frame promised. Nothing else about them is known until they are judged.
 
 use crate::error::{Error, ErrorKind};
-use crate::json::{Kind, Scan, Stop, valid_bytes};
-use crate::span::{count, narrow};
+use crate::json::{Kind, Scan, valid_bytes};
+use crate::rule::Rule;
+use crate::span::{count, narrow, widen};
 use crate::tensor::entry::Fields;
 use crate::tensor::frame::{Frame, in_file};
 use crate::tensor::judge::{Outline, Sink};
@@ -69,19 +70,17 @@ impl<'h> Header<'h> {
             verdict.record(ErrorKind::Start { found: first }, 0);
             return outline;
         }
-        let members = self.members(&mut scan, &mut outline, verdict, sink);
+        self.members(&mut scan, &mut outline, verdict, sink);
         verdict.name = (0, 0);
         outline.padding_at = scan.at();
-        let expected = scan.expected;
-        if members.is_ok() {
-            scan.white_space();
-        }
-        let (at, found) = (scan.at(), scan.peek());
-        match (members, found) {
-            (Ok(()), None) if !scan.saw_high_bit() => return outline,
-            (Ok(()), None) => {}
-            (Ok(()), Some(found)) => verdict.record(ErrorKind::Trailing { found }, at),
-            (Err(Stop), _) => verdict.record(ErrorKind::Json { expected, found }, at),
+        scan.white_space();
+        if let Some((expected, at)) = scan.stop {
+            let found = self.text.get(widen(at)).copied();
+            verdict.record(ErrorKind::Json { expected, found }, at);
+        } else if let Some(found) = scan.peek() {
+            verdict.record(ErrorKind::Trailing { found }, scan.at());
+        } else if !scan.saw_high_bit() {
+            return outline;
         }
         let valid = valid_bytes(self.text);
         if let Some(&found) = self.text.get(valid) {
@@ -98,19 +97,17 @@ impl<'h> Header<'h> {
         outline: &mut Outline,
         verdict: &mut Verdict,
         sink: &mut impl Sink<'h>,
-    ) -> Result<(), Stop> {
+    ) {
         #[cfg(feature = "fast")]
         let mut last_end = crate::tensor::spelled::LastEnd::default();
         #[cfg(feature = "fast")]
         let mut patterns = crate::tensor::pattern::Patterns::default();
-        scan.open(true)?;
-        let mut goes_on = scan.goes_on()?;
+        scan.open(true);
+        let mut goes_on = scan.goes_on();
         while goes_on {
-            let key_at = scan.at();
-            if !scan.take(b'"') {
-                return Err(Stop);
-            }
-            let key = scan.string_inline()?;
+            scan.quote();
+            let key_at = scan.key_at;
+            let key = scan.string_inline();
             verdict.about(key_at, key);
             let is_metadata = key.is(b"__metadata__");
             #[cfg(feature = "fast")]
@@ -126,21 +123,21 @@ impl<'h> Header<'h> {
                 } else if let Some(distance) = patterns.next(rest) {
                     scan.advance(distance);
                 } else {
-                    goes_on = scan.goes_on()?;
+                    goes_on = scan.goes_on();
                 }
                 continue;
             }
             #[cfg(feature = "fast")]
             let start = scan.rest;
-            scan.colon()?;
+            scan.colon();
             let object_at = scan.at();
             if is_metadata {
-                if metadata(scan, key_at, outline, verdict)? {
+                if metadata(scan, key_at, outline, verdict) {
                     self.duplicate_keys(object_at, Blamed::Key, verdict, sink);
                 }
             } else {
                 let mut fields = Fields::new();
-                fields.scan(scan, verdict)?;
+                fields.scan(scan, verdict);
                 if fields.foreign {
                     self.duplicate_keys(object_at, Blamed::Tensor, verdict, sink);
                 }
@@ -150,13 +147,12 @@ impl<'h> Header<'h> {
                 }
                 sink.tensor(key, key_at, fields.form());
             }
-            goes_on = scan.goes_on()?;
+            goes_on = scan.goes_on();
         }
-        Ok(())
     }
 
     /// Looks for equal keys in an inner object that has just been scanned.
-    #[cold]
+    #[inline(never)]
     fn duplicate_keys(
         &self,
         object_at: u32,
@@ -169,32 +165,27 @@ impl<'h> Header<'h> {
 }
 
 /// Scans the value of `__metadata__`; the answer is whether keys stand out of order, so that some may be equal.
-fn metadata(
-    scan: &mut Scan<'_>,
-    key_at: u32,
-    outline: &mut Outline,
-    verdict: &mut Verdict,
-) -> Result<bool, Stop> {
+fn metadata(scan: &mut Scan<'_>, key_at: u32, outline: &mut Outline, verdict: &mut Verdict) -> bool {
     if let Some((first, _)) = outline.metadata {
         verdict.record(ErrorKind::Duplicate { first: in_file(first) }, key_at);
     } else {
         outline.metadata = Some((key_at, scan.at()));
     }
-    let wrong_kind = |found| ErrorKind::Metadata { found };
     if scan.peek() == Some(b'n') {
-        return scan.value().map(|_| false);
+        scan.token();
+        return false;
     }
     let mut ascending = true;
-    if verdict.expect(scan, Kind::Object, wrong_kind)? {
+    if verdict.expect(scan, Kind::Object, Rule::Metadata) {
         let mut last = None;
-        while scan.goes_on()? {
-            scan.key()?;
+        while scan.goes_on() {
+            scan.key();
             let key = scan.string;
             ascending = ascending && last.is_none_or(|last| last < key);
             last = Some(key);
             verdict.about(scan.key_at, key);
-            verdict.expect(scan, Kind::String, wrong_kind)?;
+            verdict.expect(scan, Kind::String, Rule::Metadata);
         }
     }
-    Ok(!ascending)
+    !ascending
 }

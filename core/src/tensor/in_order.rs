@@ -8,7 +8,7 @@ use crate::tensor::entry::{Entry, Fields, Form, Member, Members, Shape};
 use crate::tensor::header::Header;
 use crate::tensor::index::Metadata;
 use crate::tensor::judge::{self, Crack, Outline, Rereading, Sink};
-use crate::tensor::names;
+use crate::tensor::pairs;
 use crate::tensor::slot::Slot;
 use crate::tensor::verdict::{Blamed, Verdict, name_span};
 
@@ -78,7 +78,7 @@ fn entry_of<'h>(text: &'h [u8], member: Member<'h>) -> Option<Entry<'h>> {
     }
     let mut scan = Scan::new(text, widen(member.value_at));
     let mut fields = Fields::new();
-    fields.scan(&mut scan, &mut Verdict::new(Default::default())).ok()?;
+    fields.scan(&mut scan, &mut Verdict::new(Default::default()));
     let form = fields.form()?;
     Some(Entry {
         name: member.key,
@@ -114,12 +114,12 @@ fn judge(header: Header<'_>) -> Result<Judged<'_>, Error> {
         return Err(walk.slots_needed());
     }
     if walk.runs > NAME_RUNS_MAX {
-        if !walk.may_reread(names::reread_bytes(walk.tensors, narrow(header.text().len()))) {
+        if !walk.may_reread(pairs::reread_bytes(walk.tensors, narrow(header.text().len()))) {
             return Err(walk.slots_needed());
         }
-        names::pairwise(Members::new(header.text(), 0), Blamed::Key, &mut verdict);
+        pairs::compare(Members::new(header.text(), 0), Blamed::Key, &mut verdict);
     } else if let Some(starts) = walk.starts.get(..walk.runs).filter(|starts| starts.len() > 1) {
-        names::merge_runs(header.text(), starts, &mut verdict);
+        pairs::merge_runs(header.text(), starts, &mut verdict);
     }
     verdict.settle()?;
     if !walk.sorted {

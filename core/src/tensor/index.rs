@@ -62,9 +62,9 @@ impl<'h, 's> Index<'h, 's> {
             slots,
             used: 0,
             end: 0,
-            tiled: true,
+            tiled: SHORTCUTS,
             last: JsonStr::new(b""),
-            ascending: true,
+            ascending: SHORTCUTS,
             needed: 0,
             rereading: Rereading(rereading),
         };
@@ -87,10 +87,10 @@ impl<'h, 's> Index<'h, 's> {
         };
         let text = self.header.text();
         let mut last = fill.used.wrapping_sub(1);
-        if !fill.tiled {
+        if !(SHORTCUTS && fill.tiled) {
             (self.first, last) = tile(text, slots, verdict);
         }
-        if !fill.ascending {
+        if !(SHORTCUTS && fill.ascending) {
             self.names = names::index(text, slots, Blamed::Key, verdict);
         }
         let (end, name) = slots.get(widen(last)).map_or((0, (0, 0)), |slot| (slot.end, slot.name_span()));
@@ -212,10 +212,13 @@ impl<'h> Iterator for Metadata<'h> {
     fn next(&mut self) -> Option<Self::Item> {
         let member = self.members.next()?;
         let mut value = Scan::new(self.text, widen(member.value_at));
-        value.token().ok()?;
+        value.token();
         Some((member.key, value.string))
     }
 }
+
+/// Whether it is noticed when tensors need not be sorted. The small build sorts them always.
+const SHORTCUTS: bool = cfg!(feature = "fast");
 
 /// Fills slots in the order of the header and proves as much as that order allows.
 struct Fill<'h, 's> {
@@ -236,7 +239,7 @@ struct Fill<'h, 's> {
 impl<'h> Sink<'h> for Fill<'h, '_> {
     #[inline]
     fn tensor(&mut self, key: JsonStr<'h>, key_at: u32, form: Option<&Form>) {
-        if self.ascending {
+        if SHORTCUTS && self.ascending {
             self.ascending = self.used == 0 || self.last < key;
             self.last = key;
         }
@@ -251,7 +254,7 @@ impl<'h> Sink<'h> for Fill<'h, '_> {
                 slot.dtype = form.dtype;
             }
         }
-        if let Some(form) = form {
+        if SHORTCUTS && let Some(form) = form {
             self.tiled &= form.begin == self.end;
             self.end = form.end;
         }
@@ -273,7 +276,7 @@ impl<'h> Sink<'h> for Fill<'h, '_> {
 
 /// R5.gap and R5.overlap over slots in any order: links them in data order and gives the numbers of the first and the
 /// last one.
-#[cold]
+#[inline(never)]
 fn tile(text: &[u8], slots: &mut [Slot], verdict: &mut Verdict) -> (u32, u32) {
     #[cfg(feature = "fast")]
     if let Some(ends) = crate::tensor::chain::link(slots) {

@@ -1,19 +1,20 @@
 //! Names are proven to differ, and found again: by putting them in order.
 //!
-//! With the feature `fast` a table over the lent slots goes before that; without slots, ascending runs are merged, and
-//! short objects compared pair by pair.
+//! With the feature `fast` a table over the lent slots goes before that. How names differ without slots is told in
+//! [`pairs`].
 
 use crate::json::JsonStr;
-use crate::limits::NAME_RUNS_MAX;
-use crate::span::{multiply, widen};
-use crate::tensor::entry::{Member, Members};
-use crate::tensor::fingerprint::fingerprint;
+use crate::span::widen;
+use crate::tensor::entry::Members;
+#[cfg(feature = "fast")]
+use crate::tensor::fingerprint::strong;
 use crate::tensor::judge::Sink;
+use crate::tensor::pairs;
 use crate::tensor::slot::Slot;
 use crate::tensor::sort::{self, By};
 #[cfg(feature = "fast")]
 use crate::tensor::table::{self, Filled};
-use crate::tensor::verdict::{Blamed, Verdict, name_span};
+use crate::tensor::verdict::{Blamed, Verdict};
 use core::cmp::Ordering;
 
 /// How slots find a name.
@@ -24,10 +25,13 @@ pub(crate) enum NameOrder {
     /// The slots hold a [`table`].
     #[cfg(feature = "fast")]
     Table,
+    /// `link` of slot k is the number of the k-th slot by fingerprint, which is its `key`, and then by name.
+    #[cfg(feature = "fast")]
+    ByFingerprint,
 }
 
 /// Makes the names of the slots findable, and reports two equal ones to the verdict.
-#[cold]
+#[inline(never)]
 pub(crate) fn index(text: &[u8], slots: &mut [Slot], blamed: Blamed, verdict: &mut Verdict) -> NameOrder {
     #[cfg(feature = "fast")]
     if sort::by_name_reversed(text, slots) {
@@ -44,8 +48,7 @@ pub(crate) fn index(text: &[u8], slots: &mut [Slot], blamed: Blamed, verdict: &m
         }
         Filled::Crowded => {}
     }
-    sort_names(text, slots, blamed, verdict);
-    NameOrder::Sorted
+    sort_names(text, slots, blamed, verdict)
 }
 
 /// The number of the slot with that name.
@@ -53,32 +56,50 @@ pub(crate) fn find(text: &[u8], slots: &[Slot], order: NameOrder, name: JsonStr<
     match order {
         #[cfg(feature = "fast")]
         NameOrder::Table => table::find(text, slots, name),
-        NameOrder::Sorted => {
-            let by_name = |place: &Slot| {
-                slots.get(widen(place.link)).map_or(Ordering::Less, |slot| slot.name(text).cmp(&name))
-            };
-            let place = slots.binary_search_by(by_name).ok()?;
-            slots.get(place).map(|place| place.link)
+        NameOrder::Sorted => sorted_place(slots, |place| by_name(text, slots, place, name)),
+        #[cfg(feature = "fast")]
+        NameOrder::ByFingerprint => {
+            let wanted = strong(name);
+            let order = |place: &Slot| place.key.cmp(&wanted).then_with(|| by_name(text, slots, place, name));
+            sorted_place(slots, order)
         }
     }
 }
 
+/// How the name that is linked at a place stands to this one.
+fn by_name(text: &[u8], slots: &[Slot], place: &Slot, name: JsonStr<'_>) -> Ordering {
+    slots.get(widen(place.link)).map_or(Ordering::Less, |slot| slot.name(text).cmp(&name))
+}
+
+/// What is linked at the place that is neither below nor above what is looked for.
+fn sorted_place(slots: &[Slot], order: impl Fn(&Slot) -> Ordering) -> Option<u32> {
+    let place = slots.binary_search_by(order).ok()?;
+    slots.get(place).map(|place| place.link)
+}
+
 /// Puts the names in order, and reports two equal ones to the verdict.
-#[cold]
-fn sort_names(text: &[u8], slots: &mut [Slot], blamed: Blamed, verdict: &mut Verdict) {
+#[inline(never)]
+fn sort_names(text: &[u8], slots: &mut [Slot], blamed: Blamed, verdict: &mut Verdict) -> NameOrder {
     sort::slots(slots, By::Name(text));
     let slots = &*slots;
-    let mut first: Option<&Slot> = None;
+    let mut first: Option<(u64, &Slot)> = None;
     for place in slots {
         let Some(second) = slots.get(widen(place.link)) else { break };
         match first {
             // The first of them stays: those after it are in header order, so the earliest pair is the first.
-            Some(first) if first.name(text) == second.name(text) => {
+            Some((key, first))
+                if (key == place.key || cfg!(not(feature = "fast")))
+                    && first.name(text) == second.name(text) =>
+            {
                 report(first, second, blamed, verdict);
             }
-            _ => first = Some(second),
+            _ => first = Some((place.key, second)),
         }
     }
+    #[cfg(feature = "fast")]
+    return NameOrder::ByFingerprint;
+    #[cfg(not(feature = "fast"))]
+    NameOrder::Sorted
 }
 
 fn report(first: &Slot, second: &Slot, blamed: Blamed, verdict: &mut Verdict) {
@@ -87,7 +108,7 @@ fn report(first: &Slot, second: &Slot, blamed: Blamed, verdict: &mut Verdict) {
 }
 
 /// Looks for equal keys in an object that has been scanned before, and reports the first to the verdict.
-#[cold]
+#[inline(never)]
 pub(crate) fn duplicate_in_object<'h>(
     text: &'h [u8],
     object_at: u32,
@@ -98,99 +119,19 @@ pub(crate) fn duplicate_in_object<'h>(
     let members = Members::new(text, object_at);
     let mut keys = 0_u32;
     let mut ahead = members;
+    let scratch = sink.scratch();
     for member in ahead.by_ref() {
-        if let Some(slot) = sink.scratch().get_mut(widen(keys)) {
+        if let Some(slot) = scratch.get_mut(widen(keys)) {
             slot.put_key(member.key, member.key_at);
         }
         keys = keys.wrapping_add(1);
     }
-    if let Some(slots) = sink.scratch().get_mut(..widen(keys)) {
+    if let Some(slots) = scratch.get_mut(..widen(keys)) {
         index(text, slots, blamed, verdict);
-    } else if sink.may_reread(reread_bytes(keys, ahead.at().wrapping_sub(object_at))) {
-        pairwise(members, blamed, verdict);
+    } else if sink.may_reread(pairs::reread_bytes(keys, ahead.at().wrapping_sub(object_at))) {
+        pairs::compare(members, blamed, verdict);
     } else {
         sink.lacks_scratch(keys);
-    }
-}
-
-/// How many keys are compared with all others at one reading.
-const WINDOW: usize = 16;
-
-/// How many bytes [`pairwise`] reads again, of an object with so many keys and bytes.
-pub(crate) fn reread_bytes(keys: u32, bytes: u32) -> u64 {
-    let mut reread = u64::from(bytes);
-    if multiply(&mut reread, u64::from(keys >> 4), 0) { reread } else { u64::MAX }
-}
-
-/// A key with its fingerprint: most keys differ in that. The small build does without.
-type Printed<'h> = (u32, Member<'h>);
-
-/// Compares each key with each, and reports equal ones. Those ahead are scanned again for each window of keys.
-pub(crate) fn pairwise(mut members: Members<'_>, blamed: Blamed, verdict: &mut Verdict) {
-    loop {
-        let mut window: [Option<Printed<'_>>; WINDOW] = [None; WINDOW];
-        let mut held: usize = 0;
-        let mut ahead = members;
-        while let Some(second) = ahead.next() {
-            let print = if cfg!(feature = "fast") { fingerprint(second.key) } else { 0 };
-            let second = (print, second);
-            for first in window.iter().flatten() {
-                compare(first, &second, blamed, verdict);
-            }
-            if let Some(place) = window.get_mut(held) {
-                *place = Some(second);
-                held = held.wrapping_add(1);
-                members = ahead;
-            }
-        }
-        if held < WINDOW {
-            return;
-        }
-    }
-}
-
-fn compare(first: &Printed<'_>, second: &Printed<'_>, blamed: Blamed, verdict: &mut Verdict) {
-    if first.0 == second.0 && first.1.key == second.1.key {
-        report_keys(&first.1, &second.1, blamed, verdict);
-    }
-}
-
-#[cold]
-fn report_keys(first: &Member<'_>, second: &Member<'_>, blamed: Blamed, verdict: &mut Verdict) {
-    verdict.duplicate(first.key_at, second.key_at, name_span(second.key_at, second.key), blamed);
-}
-
-/// Merges ascending runs of keys, which begin at the places `starts`, and reports equal ones.
-pub(crate) fn merge_runs(text: &[u8], starts: &[u32], verdict: &mut Verdict) {
-    let mut runs: [Option<(Member<'_>, Members<'_>)>; NAME_RUNS_MAX] = [const { None }; NAME_RUNS_MAX];
-    for (run, &start) in runs.iter_mut().zip(starts) {
-        let mut members = Members::from_key(text, start);
-        *run = members.next().map(|member| (member, members));
-    }
-    let mut last: Option<Member<'_>> = None;
-    loop {
-        let ends = starts.iter().skip(1).copied().chain([u32::MAX]);
-        let mut least: Option<(&mut Option<(Member<'_>, Members<'_>)>, u32)> = None;
-        for (run, end) in runs.iter_mut().zip(ends) {
-            let Some((member, _)) = run else { continue };
-            let key = member.key;
-            if least.as_ref().is_none_or(|(least, _)| least.as_ref().is_none_or(|(least, _)| key < least.key))
-            {
-                least = Some((run, end));
-            }
-        }
-        let Some((run, end)) = least else { return };
-        let Some((member, members)) = run else { return };
-        match &last {
-            Some(first) if first.key == member.key => report_keys(first, member, Blamed::Key, verdict),
-            _ => last = Some(*member),
-        }
-        let next =
-            members.find(|member| !member.key.is(b"__metadata__")).filter(|member| member.key_at < end);
-        match next {
-            Some(next) => *member = next,
-            None => *run = None,
-        }
     }
 }
 
@@ -245,7 +186,7 @@ mod tests {
                     let spoken: String = JsonStr::new(name.as_bytes()).chars().collect();
                     let spoken = JsonStr::new(spoken.as_bytes());
                     let found = find(text.as_bytes(), &tabled, order, spoken);
-                    assert_eq!(found, find(text.as_bytes(), &sorted, NameOrder::Sorted, spoken));
+                    assert_eq!(found, find(text.as_bytes(), &sorted, NameOrder::ByFingerprint, spoken));
                     assert_eq!(found.is_some(), names.contains(name), "{name}");
                 }
             }

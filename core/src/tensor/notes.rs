@@ -1,7 +1,7 @@
 //! A good header becomes notes: what is allowed, yet a user wants to know. They cost a second scan and no memory.
 
 use crate::json::{JsonStr, Scan, is_white_space};
-use crate::span::{Offset, widen};
+use crate::span::{Offset, narrow, widen};
 use crate::tensor::entry::{Fields, Form, Member, Members, Shape};
 use crate::tensor::frame::in_file;
 use crate::tensor::header::Header;
@@ -144,9 +144,9 @@ impl<'h> Notes<'h> {
             notes.add(NoteKind::HeaderLength, 0, None);
         }
         let text = header.text();
-        for (place, &byte) in (0_u32..).zip(text).skip(widen(outline.padding_at)) {
+        for (place, &byte) in text.iter().enumerate().skip(widen(outline.padding_at)) {
             if byte != b' ' && is_white_space(byte) {
-                notes.add(NoteKind::Padding, in_file(place), None);
+                notes.add(NoteKind::Padding, in_file(narrow(place)), None);
             }
         }
         if let Some((_, value_at)) = outline.metadata
@@ -208,6 +208,6 @@ fn form_of(text: &[u8], member: &Member<'_>) -> Option<Form> {
     }
     let mut scan = Scan::new(text, widen(member.value_at));
     let mut fields = Fields::new();
-    fields.scan(&mut scan, &mut Verdict::new(Default::default())).ok()?;
+    fields.scan(&mut scan, &mut Verdict::new(Default::default()));
     fields.form().copied()
 }

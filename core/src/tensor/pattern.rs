@@ -9,15 +9,16 @@ use crate::dtype::{Dtype, DtypeSet};
 use crate::json::Scan;
 use crate::span::{narrow, widen};
 use crate::tensor::entry::Form;
-use crate::tensor::spelled::{LastEnd, dtype, integer};
+use crate::tensor::spelled::{LastEnd, integer};
 
 /// The pattern that was learned last.
 #[derive(Default)]
 pub(crate) struct Patterns {
     last: Option<Pattern>,
     last_end: LastEnd,
-    /// How many patterns were learned since one of them served.
-    vain: u32,
+    /// Served entries, less what patterns cost to learn; see [`LESSON`].
+    credit: u32,
+    lessons: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -60,7 +61,7 @@ impl Patterns {
     ) -> Option<(Form, &'h [u8])> {
         let Self { last: Some(pattern), last_end, .. } = self else { return None };
         let found = pattern.entry(rest, at, allowed, last_end)?;
-        self.vain = 0;
+        self.credit = self.credit.wrapping_add(1);
         Some(found)
     }
 
@@ -75,15 +76,24 @@ impl Patterns {
     /// Learns from an entry in which no rule is broken: of `rest`, from the colon behind its key, the first `len` bytes.
     #[inline(never)]
     pub(crate) fn learn(&mut self, rest: &[u8], len: usize) {
-        if self.vain < VAIN_MAX {
-            self.vain = self.vain.wrapping_add(1);
-            self.last = Pattern::of(rest, len).or(self.last);
+        if len < LESSON_BYTES_MAX && (self.credit >= LESSON || self.lessons < LESSONS_FREE) {
+            self.lessons = self.lessons.saturating_add(1);
+            self.credit = self.credit.saturating_sub(LESSON);
+            if let Some(pattern) = Pattern::of(rest, len) {
+                self.last = Some(pattern);
+            }
         }
     }
 }
 
-/// How many patterns are learned before one of them has to serve: who spells no two entries alike is not followed.
-const VAIN_MAX: u32 = 16;
+/// How many entries a pattern has to serve before the next one is learned: who spells no two entries alike is not followed.
+const LESSON: u32 = 8;
+
+/// How many patterns are learned all the same.
+const LESSONS_FREE: u32 = 16;
+
+/// The longest entry from which a pattern is learned.
+const LESSON_BYTES_MAX: usize = 1024;
 
 impl Pattern {
     #[inline(always)]
@@ -102,7 +112,7 @@ impl Pattern {
         for (field, glue) in self.fields.iter().zip(glue) {
             let value = glue.strip(rest)?;
             match field {
-                Field::Dtype => (form.dtype, rest) = dtype(value)?,
+                Field::Dtype => (form.dtype, rest) = Dtype::before_quote(value)?,
                 Field::Shape => {
                     let first = narrow(whole.wrapping_sub(value.len()));
                     form.shape_at = at.wrapping_add(first).wrapping_sub(self.bracket);
@@ -148,41 +158,41 @@ impl Pattern {
         };
         let glue = |from: u32, to: u32| Glue::new(text.get(widen(from)..widen(to)).unwrap_or_default());
         let mut from = 0;
-        scan.colon().ok()?;
-        scan.open(true).ok()?;
+        scan.colon();
+        scan.open(true);
         let [glues @ .., close] = &mut pattern.glue;
         for (field, before) in pattern.fields.iter_mut().zip(glues) {
-            if !scan.goes_on().ok()? {
+            if !scan.goes_on() {
                 return None;
             }
-            scan.key().ok()?;
+            scan.key();
             let open = scan.at();
             if scan.string.is(b"dtype") {
                 *field = Field::Dtype;
                 *before = glue(from, open.wrapping_add(1))?;
-                scan.token().ok()?;
+                scan.token();
                 from = scan.at().wrapping_sub(1);
                 continue;
             }
             *field = if scan.string.is(b"shape") { Field::Shape } else { Field::DataOffsets };
-            scan.open(false).ok()?;
+            scan.open(false);
             *before = glue(from, scan.at())?;
             if let Field::Shape = field {
                 pattern.bracket = scan.at().wrapping_sub(open);
             }
             from = 0;
-            while scan.goes_on().ok()? {
+            while scan.goes_on() {
                 if from > 0 {
                     pattern.comma = glue(from, scan.at())?;
                 }
-                scan.token().ok()?;
+                scan.token();
                 from = scan.at();
             }
             if from == 0 {
                 return None;
             }
         }
-        if scan.goes_on().ok()? || widen(scan.at()) != len {
+        if scan.goes_on() || scan.stop.is_some() || widen(scan.at()) != len {
             return None;
         }
         *close = glue(from, scan.at())?;

@@ -150,8 +150,8 @@ impl<'s> Slice<'s> {
             return Err(SliceError::AxesTooFew { needed: rank, lent });
         };
         let all_picks = picks.iter().copied().chain(core::iter::repeat(Pick::ALL));
-        for (((number, axis), dim), pick) in (0..).zip(&mut *axes).zip(shape.dims()).zip(all_picks) {
-            *axis = Axis::new(number, dim, pick)?;
+        for (((number, axis), dim), pick) in axes.iter_mut().enumerate().zip(shape.dims()).zip(all_picks) {
+            *axis = Axis::new(count(number), dim, pick)?;
         }
         // In a shape with a 0 the other dimensions may overflow; then there are no elements to count.
         let mut stride = 1_u64;

@@ -13,7 +13,7 @@ use crate::span::{narrow, widen};
 pub struct Slot {
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// While sorting: the sort key. Afterwards: two links of the name table.
+    /// Links of the tables of begins and of names, or a key to sort by. With the feature `fast` only, and zero in between.
     pub(crate) key: u64,
     /// The first byte of the name, behind its quote.
     pub(crate) name_at: u32,
@@ -21,13 +21,10 @@ pub struct Slot {
     pub(crate) shape_at: u32,
     /// While sorting: the number of a slot. Afterwards: a fingerprint, or the slot that is this one in name order.
     pub(crate) link: u32,
-    /// The number of the slot that follows in data order.
+    /// The number of the slot that follows in data order. Before that, a link of the table of begins.
     pub(crate) order: u32,
     pub(crate) dtype: Dtype,
     pub(crate) escaped: bool,
-    /// While tiling is proven: some tensor ends where this one begins.
-    #[cfg(feature = "fast")]
-    pub(crate) met: bool,
 }
 
 impl Slot {
@@ -43,16 +40,17 @@ impl Slot {
         order: 0,
         dtype: Dtype::Bool,
         escaped: false,
-        #[cfg(feature = "fast")]
-        met: false,
     };
 
-    /// Puts a key there.
+    /// Puts a key there, which is in no table yet.
     #[inline]
     pub(crate) fn put_key(&mut self, key: JsonStr<'_>, key_at: u32) {
         self.name_at = key_at.wrapping_add(1);
         self.name_len = narrow(key.as_spelled().len());
         self.escaped = key.is_escaped();
+        if cfg!(feature = "fast") {
+            self.key = 0;
+        }
     }
 
     #[cfg_attr(feature = "fast", inline)]

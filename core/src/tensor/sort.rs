@@ -1,26 +1,27 @@
 //! Slots are put in order by offset or by name, in O(n log n) steps whatever they hold, without a way to panic.
 
 #[cfg(feature = "fast")]
-mod quick;
+mod radix;
 
-use crate::span::widen;
+use crate::span::{narrow, widen};
 use crate::tensor::slot::Slot;
+use core::cmp::Ordering;
 
 /// What slots are put in order by.
 #[derive(Clone, Copy)]
 pub(crate) enum By<'h> {
     /// (begin, end, place in the header).
     Offset,
-    /// (name, place in the header), with the text of the header.
+    /// (name, place in the header), with the text of the header; with the feature `fast`, by fingerprint before that.
     Name(&'h [u8]),
 }
 
-/// Leaves in `link` of slot k the number of the slot that is k-th by that order; the rest of the slots stays.
-#[cold]
+/// Leaves in `link` of slot k the number of the slot that is k-th by that order; but for `key`, the rest of the slots stays.
+#[inline(never)]
 pub(crate) fn slots(slots: &mut [Slot], by: By<'_>) {
     link_to_themselves(slots);
     #[cfg(feature = "fast")]
-    quick::slots(slots, by);
+    radix::slots(slots, by);
     #[cfg(not(feature = "fast"))]
     heap_sort(slots, 0, slots.len(), by);
 }
@@ -30,17 +31,20 @@ pub(crate) fn slots(slots: &mut [Slot], by: By<'_>) {
 pub(crate) fn by_name_reversed(text: &[u8], slots: &mut [Slot]) -> bool {
     let descending = slots.is_sorted_by(|one, other| one.name(text) > other.name(text));
     if descending {
-        for (place, slot) in (0_u32..).zip(slots.iter_mut().rev()) {
-            slot.link = place;
+        for (place, slot) in slots.iter_mut().rev().enumerate() {
+            slot.link = narrow(place);
         }
     }
     descending
 }
 
-/// Links each slot to itself.
+/// Links each slot to itself, and takes it out of any table.
 pub(crate) fn link_to_themselves(slots: &mut [Slot]) {
-    for (place, slot) in (0_u32..).zip(slots) {
-        slot.link = place;
+    for (place, slot) in slots.iter_mut().enumerate() {
+        slot.link = narrow(place);
+        if cfg!(feature = "fast") {
+            slot.key = 0;
+        }
     }
 }
 
@@ -50,12 +54,14 @@ impl By<'_> {
         let (Some(first), Some(second)) = (slots.get(widen(one)), slots.get(widen(other))) else {
             return false;
         };
-        let span = |slot: &Slot| u128::from(slot.begin) << 64 | u128::from(slot.end);
-        let order = match self {
-            By::Offset => span(first).cmp(&span(second)),
-            By::Name(text) => first.name(text).cmp(&second.name(text)),
-        };
-        order.is_lt() || order.is_eq() && one < other
+        match self {
+            By::Offset => (first.begin, first.end, one) < (second.begin, second.end, other),
+            By::Name(text) => match first.name(text).cmp(&second.name(text)) {
+                Ordering::Less => true,
+                Ordering::Equal => one < other,
+                Ordering::Greater => false,
+            },
+        }
     }
 
     /// Whether what is linked at the place `one` stands before what is linked at the place `other`.

@@ -4,11 +4,11 @@
 //! What is not so is not an error here. Tests hold both ways against each other.
 
 use crate::dtype::{Dtype, DtypeSet};
+use crate::json::words::{self, HIGH_BITS};
 use crate::span::{narrow, widen};
 use crate::tensor::entry::Form;
 
 const ZEROS: u64 = 0x3030_3030_3030_3030;
-const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// The digits of the last end, which the next tensor is likely to begin with.
 #[derive(Default)]
@@ -30,31 +30,10 @@ pub(crate) fn entry<'h>(
 ) -> Option<(Form, &'h [u8])> {
     let whole = rest.len();
     let rest = rest.strip_prefix(b":{\"dtype\":\"")?;
-    let (dtype, rest) = dtype(rest)?;
+    let (dtype, rest) = Dtype::before_quote(rest)?;
     let rest = rest.strip_prefix(b"\",\"shape\":")?;
     let shape_at = at.wrapping_add(narrow(whole.wrapping_sub(rest.len())));
-    let mut rest = rest.strip_prefix(b"[")?;
-    let mut elements = 1_u64;
-    if let Some((b']', tail)) = rest.split_first() {
-        rest = tail;
-    } else {
-        loop {
-            let (dim, tail) = match rest {
-                // A digit alone: where the next one begins does not wait for the value of this one.
-                [digit @ b'0'..=b'9', b',' | b']', ..] => (u64::from(digit & 15), rest.get(1..)?),
-                _ => integer(rest)?,
-            };
-            elements = elements.checked_mul(dim)?;
-            let (&mark, tail) = tail.split_first()?;
-            rest = tail;
-            if mark != b',' {
-                if mark != b']' {
-                    return None;
-                }
-                break;
-            }
-        }
-    }
+    let (elements, rest) = shape(rest.strip_prefix(b"[")?)?;
     let rest = rest.strip_prefix(b",\"data_offsets\":[")?;
     let (begin, rest) = match last.again(rest) {
         Some(again) => again,
@@ -66,6 +45,47 @@ pub(crate) fn entry<'h>(
     let rest = rest.strip_prefix(b"]}")?;
     let form = Form { dtype, shape_at, begin, end };
     form.keeps_the_rules(elements, allowed).then_some((form, rest))
+}
+
+/// The number of elements of a shape behind its opening bracket, and what follows the closing one.
+#[inline(always)]
+fn shape(rest: &[u8]) -> Option<(u64, &[u8])> {
+    if let Some((b']', rest)) = rest.split_first() {
+        return Some((1, rest));
+    }
+    let (first, rest) = integer(rest)?;
+    match rest.split_first()? {
+        (b']', rest) => Some((first, rest)),
+        (b',', rest) => {
+            let (second, rest) = integer(rest)?;
+            let elements = first.checked_mul(second)?;
+            match rest.split_first()? {
+                (b']', rest) => Some((elements, rest)),
+                (b',', rest) => further_factors(elements, rest),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The same from the third factor on, for ranks that may be high.
+#[inline(never)]
+fn further_factors(mut elements: u64, mut rest: &[u8]) -> Option<(u64, &[u8])> {
+    loop {
+        while let Some((product, tail)) = words::four_factors(rest) {
+            elements = elements.checked_mul(product)?;
+            rest = tail;
+        }
+        // Digit by digit: the machine guesses how many there are, which it does not when it has to count them.
+        let (factor, tail) = words::plain_integer(rest)?;
+        elements = elements.checked_mul(factor)?;
+        match tail.split_first()? {
+            (b',', tail) => rest = tail,
+            (b']', tail) => return Some((elements, tail)),
+            _ => return None,
+        }
+    }
 }
 
 impl Form {
@@ -110,63 +130,6 @@ impl LastEnd {
 fn words(rest: &[u8]) -> Option<[u64; 2]> {
     let (low, tail) = rest.split_first_chunk::<8>()?;
     Some([u64::from_le_bytes(*low), u64::from_le_bytes(*tail.first_chunk::<8>()?)])
-}
-
-/// A dtype's name, up to its closing quote, which is compared too: without it "F32" and "F32" with a NUL are one word.
-#[inline(always)]
-pub(crate) fn dtype(rest: &[u8]) -> Option<(Dtype, &[u8])> {
-    let (chunk, _) = rest.split_first_chunk::<8>()?;
-    let word = u64::from_le_bytes(*chunk);
-    let quote = word ^ 0x2222_2222_2222_2222;
-    let hit = quote.wrapping_sub(0x0101_0101_0101_0101) & !quote & HIGH_BITS;
-    if hit == 0 {
-        return None;
-    }
-    // The mark is the uppermost bit of the quote.
-    let name = word & u64::MAX >> (63_u32.wrapping_sub(hit.trailing_zeros()) & 63);
-    // Each length is a constant of its branch: what follows is read before this name has been looked at.
-    let (found, len) = match name {
-        BF16 => (Dtype::Bf16, 4),
-        F16 => (Dtype::F16, 3),
-        F32 => (Dtype::F32, 3),
-        F8_E4M3 => (Dtype::F8E4M3, 7),
-        U8 => (Dtype::U8, 2),
-        I64 => (Dtype::I64, 3),
-        I32 => (Dtype::I32, 3),
-        F64 => (Dtype::F64, 3),
-        BOOL => (Dtype::Bool, 4),
-        I8 => (Dtype::I8, 2),
-        F8_E5M2 => (Dtype::F8E5M2, 7),
-        F4 => (Dtype::F4, 2),
-        F8_E8M0 => (Dtype::F8E8M0, 7),
-        _ => return None,
-    };
-    Some((found, rest.get(len..)?))
-}
-
-const BF16: u64 = word(b"BF16\"");
-const F16: u64 = word(b"F16\"");
-const F32: u64 = word(b"F32\"");
-const F64: u64 = word(b"F64\"");
-const U8: u64 = word(b"U8\"");
-const I8: u64 = word(b"I8\"");
-const I32: u64 = word(b"I32\"");
-const I64: u64 = word(b"I64\"");
-const BOOL: u64 = word(b"BOOL\"");
-const F4: u64 = word(b"F4\"");
-const F8_E4M3: u64 = word(b"F8_E4M3\"");
-const F8_E5M2: u64 = word(b"F8_E5M2\"");
-const F8_E8M0: u64 = word(b"F8_E8M0\"");
-
-/// The bytes of a short name and its closing quote as a little-endian word.
-const fn word(name: &[u8]) -> u64 {
-    let mut word = 0;
-    let mut rest = name;
-    while let [first @ .., last] = rest {
-        word = word << 8 | *last as u64;
-        rest = first;
-    }
-    word
 }
 
 /// An integer of 1 to 15 digits without leading zeros, and what follows it.

@@ -4,7 +4,7 @@
 //! upper half of each slot met. A link is a slot's number plus one; zero ends the chain.
 
 use crate::json::JsonStr;
-use crate::limits::NAME_CHAIN_MAX;
+use crate::limits::{NAME_CHAIN_MAX, NAME_EFFORT_MIN, NAME_FALSE_MATCH_EFFORT};
 use crate::span::{count, narrow, widen};
 use crate::tensor::fingerprint::{fingerprint, narrow_high};
 use crate::tensor::slot::Slot;
@@ -17,39 +17,46 @@ pub(crate) enum Filled {
         first: usize,
         second: usize,
     },
-    /// A chain grew longer than chance allows.
+    /// Names met more often than chance allows.
     Crowded,
 }
 
-/// Fills the table.
+/// Fills the table with slots that are in none yet.
 pub(crate) fn fill(text: &[u8], slots: &mut [Slot]) -> Filled {
-    for slot in &mut *slots {
-        slot.key = 0;
-    }
-    for second in 0..slots.len() {
-        let Some(name) = slots.get(second).map(|slot| slot.name(text)) else { break };
+    // All slots are put in first, each at the front of its chain, and only then compared with those behind them: the
+    // machine need not wait for one slot to come from memory before it goes on to the next.
+    for place in 0..slots.len() {
+        let Some(name) = slots.get(place).map(|slot| slot.name(text)) else { break };
         let fingerprint = fingerprint(name);
         let bucket = bucket(fingerprint, slots.len());
-        let first_link = slots.get(bucket).map_or(0, head);
-        let mut link = first_link;
+        let Some(first) = slots.get_mut(bucket) else { break };
+        let link = head(first);
+        first.key = first.key & !u64::from(u32::MAX) | u64::from(narrow(place).wrapping_add(1));
+        if let Some(slot) = slots.get_mut(place) {
+            slot.link = fingerprint;
+            slot.key |= u64::from(link) << 32;
+        }
+    }
+    let mut effort = narrow(slots.len()).saturating_mul(2).saturating_add(NAME_EFFORT_MIN);
+    for second in 0..slots.len() {
+        let Some(slot) = slots.get(second) else { break };
+        let mut link = next(slot);
         let mut length = 0_u32;
         while let Some(place) = widen(link).checked_sub(1) {
-            let Some(slot) = slots.get(place) else { break };
-            if slot.link == fingerprint && slot.name(text) == name {
-                return Filled::Duplicate { first: place, second };
+            let Some(other) = slots.get(place) else { break };
+            let mut cost = 1;
+            if other.link == slot.link {
+                if other.name(text) == slot.name(text) {
+                    return Filled::Duplicate { first: place, second };
+                }
+                cost = NAME_FALSE_MATCH_EFFORT;
             }
-            link = next(slot);
+            link = next(other);
             length = length.wrapping_add(1);
+            effort = effort.saturating_sub(cost);
         }
-        if length > NAME_CHAIN_MAX {
+        if length > NAME_CHAIN_MAX || effort == 0 {
             return Filled::Crowded;
-        }
-        if let Some(slot) = slots.get_mut(second) {
-            slot.link = fingerprint;
-            slot.key |= u64::from(first_link) << 32;
-        }
-        if let Some(slot) = slots.get_mut(bucket) {
-            slot.key = slot.key & !u64::from(u32::MAX) | u64::from(narrow(second).wrapping_add(1));
         }
     }
     Filled::Whole

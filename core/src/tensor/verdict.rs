@@ -2,7 +2,8 @@
 
 use crate::dtype::DtypeSet;
 use crate::error::{Error, ErrorKind};
-use crate::json::{JsonStr, Kind, Scan, Stop};
+use crate::json::{JsonStr, Kind, Scan};
+use crate::rule::Rule;
 use crate::span::narrow;
 use crate::tensor::frame::in_file;
 
@@ -18,16 +19,13 @@ pub(crate) enum Blamed {
 /// The worst that was found so far.
 pub(crate) struct Verdict {
     worst: Error,
-    /// That of the worst; nothing is as high as that of a verdict without broken rules.
-    rank: Rank,
+    /// That of the worst one's rule; none is as high as that of a verdict without broken rules.
+    rank: u8,
     faults: u32,
     allowed: DtypeSet,
     /// Between the quotes of the key whose value is being scanned.
     pub(crate) name: (u32, u32),
 }
-
-/// First the rule, then the place.
-type Rank = (u8, u64);
 
 /// Between the quotes of a key whose opening one stands at this place of the header.
 #[inline]
@@ -39,7 +37,7 @@ pub(crate) fn name_span(key_at: u32, key: JsonStr<'_>) -> (u32, u32) {
 impl Verdict {
     pub(crate) fn new(allowed: DtypeSet) -> Self {
         let none = Error::new(ErrorKind::Overflow, 0);
-        Self { worst: none, rank: (u8::MAX, 0), faults: 0, allowed, name: (0, 0) }
+        Self { worst: none, rank: u8::MAX, faults: 0, allowed, name: (0, 0) }
     }
 
     /// The dtypes that the caller allows.
@@ -67,18 +65,18 @@ impl Verdict {
 
     /// Notes a broken rule at this place of the file.
     #[cold]
-    pub(crate) fn record_in_file(&mut self, kind: ErrorKind, at: u64) {
+    pub(crate) fn record_in_file(&mut self, mut kind: ErrorKind, at: u64) {
         self.faults = self.faults.wrapping_add(1);
-        let rank = (kind.rank(), at);
-        if rank < self.rank {
+        let rank = kind.rule().map_or(0, Rule::rank);
+        if (rank, at) < (self.rank, self.worst.at().value()) {
             self.rank = rank;
-            self.worst = Error::new(kind, at).named(self.name);
+            self.worst.become_with(&mut kind, at, self.name);
         }
     }
 
     /// Whether the rules R2.start to R2.trailing are kept.
     pub(crate) fn is_formed(&self) -> bool {
-        self.rank.0 >= ErrorKind::Duplicate { first: 0 }.rank()
+        self.rank >= Rule::Duplicate.rank()
     }
 
     /// Notes a key that stood before.
@@ -92,19 +90,14 @@ impl Verdict {
 
     /// Reads a value that must be of a kind, or opens it; the answer is whether it is. Else it is passed over, and the
     /// rule noted that it breaks.
-    pub(crate) fn expect(
-        &mut self,
-        scan: &mut Scan<'_>,
-        kind: Kind,
-        rule: fn(Kind) -> ErrorKind,
-    ) -> Result<bool, Stop> {
+    pub(crate) fn expect(&mut self, scan: &mut Scan<'_>, kind: Kind, rule: Rule) -> bool {
         let (at, depth) = (scan.at(), scan.depth);
-        let found = scan.token()?;
+        let found = scan.token();
         if found != kind {
-            scan.leave(depth)?;
-            self.record(rule(found), at);
+            scan.leave(depth);
+            self.record(ErrorKind::of_kind(rule, found), at);
         }
-        Ok(found == kind)
+        found == kind
     }
 
     /// The verdict so far.
@@ -112,6 +105,6 @@ impl Verdict {
     /// # Errors
     /// The first broken rule.
     pub(crate) fn settle(&self) -> Result<(), Error> {
-        if self.rank.0 == u8::MAX { Ok(()) } else { Err(self.worst) }
+        if self.rank == u8::MAX { Ok(()) } else { Err(self.worst) }
     }
 }

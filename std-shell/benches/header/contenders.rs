@@ -34,11 +34,6 @@ impl File {
     }
 }
 
-/// Slots for a header of that length: a tensor takes no less than 50 bytes of it.
-pub(crate) fn slots_for(header_len: usize) -> Vec<Slot> {
-    vec![Slot::EMPTY; header_len / 50 + 1]
-}
-
 /// Our frame and header around the bytes of a file.
 pub(crate) fn header(file: &[u8]) -> Result<Header<'_>, Error> {
     let frame = Frame::read(file, file.len() as u64, Limits::default())?;
@@ -73,7 +68,8 @@ pub(crate) struct Lender {
 impl Lender {
     /// What judging this file takes. Whatever has to be allocated is allocated here.
     pub(crate) fn of(file: &File) -> Self {
-        let mut slots = slots_for(file.header_len());
+        let bound = header(file.bytes()).map_or(0, |header| header.slots_bound());
+        let mut slots = vec![Slot::EMPTY; bound];
         let more = match ours(file.bytes(), &mut slots).map_err(|error| error.kind()) {
             Err(ErrorKind::SlotsTooFew { needed, .. }) => {
                 vec![Slot::EMPTY; usize::try_from(needed).expect("a 64-bit machine")]

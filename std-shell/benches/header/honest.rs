@@ -5,11 +5,12 @@ use std::time::Duration;
 use safestep_core::Slot;
 use safestep_tests::headers::honest::{COUNTS, Order, honest};
 
+use crate::Timing;
 use crate::contenders::{Effort, File, Times, ours, ours_slot_free, race, reference, time};
 use crate::report::{self, Report, Table};
 
 /// Runs the section.
-pub(crate) fn run(quick: bool, report: &mut Report) {
+pub(crate) fn run(timing: &Timing, report: &mut Report) {
     let columns = [
         ("tensors, order", 20),
         ("header", -11),
@@ -23,24 +24,27 @@ pub(crate) fn run(quick: bool, report: &mut Report) {
     let table = Table::new("honest headers, one slot a tensor", &columns);
     for tensors in COUNTS {
         for order in Order::ALL {
-            with_slots(quick, tensors, order, &table, report);
+            with_slots(timing, tensors, order, &table, report);
         }
     }
     let table = Table::new("honest headers, no slots", &columns);
     for tensors in COUNTS {
         for order in [Order::Writer, Order::Mixed] {
-            without_slots(quick, tensors, order, &table, report);
+            without_slots(timing, tensors, order, &table, report);
         }
     }
 }
 
-fn with_slots(quick: bool, tensors: usize, order: Order, table: &Table, report: &mut Report) {
+fn with_slots(timing: &Timing, tensors: usize, order: Order, table: &Table, report: &mut Report) {
     let sample = honest(tensors, order);
+    if !timing.wants(&sample.name) {
+        return;
+    }
     let file = File::of(&sample);
     let mut slots = vec![Slot::EMPTY; tensors];
     assert_eq!(ours(file.bytes(), &mut slots), Ok(tensors), "{}", sample.name);
     let times = race(
-        effort(quick),
+        effort(timing.quick),
         calls(tensors),
         [&mut |calls| time(calls, || ours(file.bytes(), &mut slots)), &mut |calls| {
             time(calls, || reference(file.bytes()))
@@ -57,12 +61,15 @@ fn with_slots(quick: bool, tensors: usize, order: Order, table: &Table, report: 
     report.promise(&what, &format!(">= {wanted:.0}"), &format!("{ratio:.1}"), ratio >= wanted);
 }
 
-fn without_slots(quick: bool, tensors: usize, order: Order, table: &Table, report: &mut Report) {
+fn without_slots(timing: &Timing, tensors: usize, order: Order, table: &Table, report: &mut Report) {
     let sample = honest(tensors, order);
+    if !timing.wants(&sample.name) {
+        return;
+    }
     let file = File::of(&sample);
     assert_eq!(ours_slot_free(file.bytes()), Ok(tensors), "{}", sample.name);
     let times = race(
-        effort(quick),
+        effort(timing.quick),
         calls(tensors),
         [&mut |calls| time(calls, || ours_slot_free(file.bytes())), &mut |calls| {
             time(calls, || reference(file.bytes()))
