@@ -60,16 +60,16 @@ impl Format for ErrorKind {
         match *self {
             Self::Short { found } => write!(f, "expected 8 bytes, found {=u64}", found),
             Self::TooLarge { limit, found } => {
-                write!(f, "expected at most {=u64} bytes, found {=u64}", limit, found)
+                write!(f, "expected at most {=u64} bytes, found {=u64}", limit, found);
             }
             Self::PastEnd { header, found } => {
-                write!(f, "expected 8 + {=u64} bytes, found {=u64}", header, found)
+                write!(f, "expected 8 + {=u64} bytes, found {=u64}", header, found);
             }
             Self::Start { found: Some(byte) } | Self::Json { found: Some(byte), .. } => {
                 write!(f, "found byte {=u8:#04x}", byte);
             }
             Self::Start { found: None } | Self::Json { found: None, .. } => {
-                write!(f, "found the end of the header")
+                write!(f, "found the end of the header");
             }
             Self::Utf8 { found } | Self::Trailing { found } => write!(f, "found byte {=u8:#04x}", found),
             Self::Duplicate { first } => write!(f, "stands at byte {=u64} too", first),
@@ -77,7 +77,7 @@ impl Format for ErrorKind {
             Self::DtypeRefused { found } => write!(f, "found {}", found),
             Self::OffsetsCount { found } => write!(f, "expected 2 offsets, found {=u32}", found),
             Self::OffsetsReversed { begin, end } => {
-                write!(f, "expected at least {=u64}, found {=u64}", begin, end)
+                write!(f, "expected at least {=u64}, found {=u64}", begin, end);
             }
             Self::Bits { found } => write!(f, "expected whole bytes, found {=u64} bits", found),
             Self::Size { expected, found }
@@ -86,7 +86,7 @@ impl Format for ErrorKind {
             | Self::DataShort { expected, found }
             | Self::Surplus { expected, found }
             | Self::HeaderBytes { expected, found } => {
-                write!(f, "expected {=u64}, found {=u64}", expected, found)
+                write!(f, "expected {=u64}, found {=u64}", expected, found);
             }
             Self::SlotsTooFew { needed, lent } => write!(f, "{=u64} slots needed, {=u64} lent", needed, lent),
             Self::SlotsNeeded { needed } => write!(f, "{=u64} slots needed", needed),
