@@ -72,10 +72,13 @@ mod tests {
             0x00, 0x22, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC,
             0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xF8, 0xFF,
         ];
-        for a in 0..=255 {
-            for b in BORDERS {
-                for c in BORDERS {
-                    for d in BORDERS {
+        // Miri is a thousand times slower: a few borders and first bytes do there.
+        let (borders, step) = if cfg!(miri) { (&BORDERS[3..22], 17) } else { (&BORDERS[..], 1) };
+        let borders = || borders.iter().copied().step_by(if cfg!(miri) { 6 } else { 1 });
+        for a in (0..=255).step_by(step) {
+            for b in borders() {
+                for c in borders() {
+                    for d in borders() {
                         let text = [b'a', a, b, c, d, b'z'];
                         for text in [&text[..], &text[..5], &text[..4], &text[..3], &text[..2]] {
                             let expected =

@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn each_byte_is_classified_wherever_it_stands() {
-        for byte in 0..=255_u8 {
+        for byte in (0..=255_u8).step_by(if cfg!(miri) { 5 } else { 1 }) {
             for place in 0..8 {
                 for filler in [b' ', b'x', 0x80, 0xFF] {
                     let mut chunk = [filler; 8];

@@ -236,7 +236,8 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             random ^ random >> 31
         };
-        for len in [0, 1, FEW, FEW + 1, 3000, if cfg!(miri) { 600 } else { 70_000 }] {
+        let (many, most) = if cfg!(miri) { (100, 300) } else { (3000, 70_000) };
+        for len in [0, 1, FEW, FEW + 1, many, most] {
             let kinds: [&mut dyn FnMut(usize) -> u64; 8] = [
                 &mut |_| next(),
                 &mut |place| place as u64,
