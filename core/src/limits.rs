@@ -19,8 +19,8 @@ pub const JSON_DEPTH_MAX: u32 = 127;
 #[cfg(feature = "fast")]
 pub(crate) const NAME_CHAIN_MAX: u32 = 24;
 
-/// How many steps along the chains of the name table are taken before names are sorted instead, in all: two a name, which
-/// honest names take a quarter of, and these, which let few names be unlucky.
+/// How many steps along the chains of the name table are taken before names are sorted instead, in all: one a name, of
+/// which honest names take half, and these, which let few names be unlucky.
 #[cfg(feature = "fast")]
 pub(crate) const NAME_EFFORT_MIN: u32 = 1024;
 

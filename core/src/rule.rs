@@ -14,8 +14,8 @@ macro_rules! rules {
             pub const ALL: &'static [Self] = &[ $( Self::$variant ),+ ];
 
             /// The place among the rules, from 1 on.
-            pub(crate) const fn rank(self) -> u8 {
-                (self as u8).wrapping_add(1)
+            pub(crate) const fn rank(self) -> u32 {
+                (self as u32).wrapping_add(1)
             }
 
             /// The id under which the rule is documented, such as `R4.size`.

@@ -143,7 +143,9 @@ pub(crate) fn multiply(value: &mut u64, factor: u64, addend: u8) -> bool {
     } else {
         multiply_by_doubling(*value, factor, addend)
     };
-    *value = result.unwrap_or(*value);
+    if let Some(result) = result {
+        *value = result;
+    }
     result.is_some()
 }
 

@@ -85,7 +85,7 @@ impl<'h> JsonStr<'h> {
 }
 
 impl PartialEq for JsonStr<'_> {
-    #[inline]
+    #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
         if self.plain(other) { self.raw == other.raw } else { self.cmp_unescaped(other).is_eq() }
     }

@@ -2,7 +2,7 @@
 
 /// How many bytes stand before the first invalid sequence.
 #[cfg_attr(not(feature = "fast"), cold)]
-#[inline(never)]
+#[cfg_attr(feature = "fast", inline(never))]
 pub(crate) fn valid_bytes(text: &[u8]) -> usize {
     if cfg!(feature = "fast") {
         // Vectors look for high bits faster than the decoder passes over what has none.

@@ -11,21 +11,20 @@ use crate::tensor::slot::Slot;
 
 /// Links the slots in data order through `order`; the answer is the numbers of the first and the last one.
 ///
-/// The slots must be in no table yet. When this is not the way, `key` and `order` are left as they fell.
-pub(crate) fn link(slots: &mut [Slot]) -> Option<(u32, u32)> {
+/// The slots must be in no table yet. When this is not the way, `key` and `order` are left as they fell; no
+/// `effort` is left if that is because the table was crowded.
+pub(crate) fn link(slots: &mut [Slot], effort: &mut u32) -> Option<(u32, u32)> {
     let sum = fill(slots)?;
-    // Honest tensors take half a step each.
-    let mut effort = narrow(slots.len()).saturating_mul(2).saturating_add(EFFORT_MIN);
     let mut last = None;
     for place in 0..slots.len() {
         let end = slots.get(place)?.end;
-        match begins_at(slots, end, &mut effort) {
+        match begins_at(slots, end, effort) {
             Some(next) => slots.get_mut(place)?.key |= u64::from(next) << 32,
             None if end == sum => last = Some(narrow(place)),
             None => return None,
         }
     }
-    let first = begins_at(slots, 0, &mut effort)?;
+    let first = begins_at(slots, 0, effort)?;
     for slot in slots {
         slot.order = narrow_high(slot.key);
         slot.key = 0;
@@ -33,8 +32,10 @@ pub(crate) fn link(slots: &mut [Slot]) -> Option<(u32, u32)> {
     Some((first, last?))
 }
 
-/// The steps along chains that are taken besides those that each tensor has.
-const EFFORT_MIN: u32 = 1024;
+/// How many steps along chains are taken for so many slots, in all. Honest ones take half a step each.
+pub(crate) fn effort(slots: usize) -> u32 {
+    narrow(slots).saturating_add(1024)
+}
 
 /// Fills the table of begins; the answer is the sum of the lengths.
 ///

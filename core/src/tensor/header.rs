@@ -53,11 +53,17 @@ impl<'h> Header<'h> {
 
     /// A number of slots that suffices for this header if it is good: cheap to find, seldom more than needed.
     ///
-    /// Each entry has an opening brace, and one more belongs to the header itself.
+    /// Each entry has an opening brace, and one more belongs to the header itself; and no entry is shorter than 49
+    /// bytes, so that a string of braces asks for no more memory than the header takes itself.
     #[must_use]
     pub fn slots_bound(&self) -> usize {
-        let braces = self.text.iter().filter(|&&byte| byte == b'{');
-        braces.fold(0, |braces: usize, _| braces.wrapping_add(1)).saturating_sub(1)
+        // Few enough for a byte, so that vectors can count.
+        let (chunks, rest) = self.text.as_chunks::<64>();
+        let braces =
+            |bytes: &[u8]| bytes.iter().fold(0_u8, |n, &byte| n.wrapping_add(u8::from(byte == b'{')));
+        let counts = chunks.iter().map(|chunk| braces(chunk)).chain([braces(rest)]);
+        let braces = counts.fold(0, |sum: usize, count| sum.wrapping_add(usize::from(count)));
+        braces.saturating_sub(1).min(self.text.len() / ENTRY_BYTES_MIN)
     }
 
     /// Scans the whole header: entries go to `sink`, broken rules of R2 to R4 to `verdict`.
@@ -152,7 +158,7 @@ impl<'h> Header<'h> {
     }
 
     /// Looks for equal keys in an inner object that has just been scanned.
-    #[inline(never)]
+    #[cfg_attr(feature = "fast", inline(never))]
     fn duplicate_keys(
         &self,
         object_at: u32,
@@ -163,6 +169,9 @@ impl<'h> Header<'h> {
         names::duplicate_in_object(self.text, object_at, blamed, verdict, sink);
     }
 }
+
+/// The length of `"":{"dtype":"U8","shape":[],"data_offsets":[0,1]}`, than which no sound entry is shorter.
+const ENTRY_BYTES_MIN: usize = 49;
 
 /// Scans the value of `__metadata__`; the answer is whether keys stand out of order, so that some may be equal.
 fn metadata(scan: &mut Scan<'_>, key_at: u32, outline: &mut Outline, verdict: &mut Verdict) -> bool {

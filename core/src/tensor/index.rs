@@ -4,6 +4,8 @@ use crate::error::{Error, ErrorKind};
 use crate::json::{JsonStr, Scan};
 use crate::limits::REREAD_BYTES_IN_SLOTS;
 use crate::span::{Span, count, widen};
+#[cfg(feature = "fast")]
+use crate::tensor::chain;
 use crate::tensor::entry::{Entry, Form, Members, Shape};
 use crate::tensor::frame::Frame;
 use crate::tensor::header::Header;
@@ -87,11 +89,14 @@ impl<'h, 's> Index<'h, 's> {
         };
         let text = self.header.text();
         let mut last = fill.used.wrapping_sub(1);
+        let mut crowded = false;
         if !(SHORTCUTS && fill.tiled) {
-            (self.first, last) = tile(text, slots, verdict);
+            (self.first, last, crowded) = tile(text, slots, verdict);
         }
         if !(SHORTCUTS && fill.ascending) {
-            self.names = names::index(text, slots, Blamed::Key, verdict);
+            // Who crowds one table is not given another.
+            let index = if SHORTCUTS && crowded { names::sort_names } else { names::index };
+            self.names = index(text, slots, Blamed::Key, verdict);
         }
         let (end, name) = slots.get(widen(last)).map_or((0, (0, 0)), |slot| (slot.end, slot.name_span()));
         judge::close(self.header.frame(), end, name, verdict);
@@ -270,18 +275,24 @@ impl<'h> Sink<'h> for Fill<'h, '_> {
     }
 
     fn lacks_scratch(&mut self, slots: u32) {
-        self.needed = self.needed.max(self.used.saturating_add(slots));
+        self.needed = self.needed.max(self.used.wrapping_add(slots));
     }
 }
 
 /// R5.gap and R5.overlap over slots in any order: links them in data order and gives the numbers of the first and the
-/// last one.
-#[inline(never)]
-fn tile(text: &[u8], slots: &mut [Slot], verdict: &mut Verdict) -> (u32, u32) {
+/// last one, and whether somebody chose them so that they crowd a table.
+#[cfg_attr(feature = "fast", inline(never))]
+fn tile(text: &[u8], slots: &mut [Slot], verdict: &mut Verdict) -> (u32, u32, bool) {
+    #[cfg(not(feature = "fast"))]
+    let crowded = false;
     #[cfg(feature = "fast")]
-    if let Some(ends) = crate::tensor::chain::link(slots) {
-        return ends;
-    }
+    let crowded = {
+        let mut effort = chain::effort(slots.len());
+        if let Some((first, last)) = chain::link(slots, &mut effort) {
+            return (first, last, false);
+        }
+        effort == 0
+    };
     sort::slots(slots, By::Offset);
     let number = |slots: &[Slot], place: usize| slots.get(place).map_or(0, |place| place.link);
     let (first, mut last, mut expected, mut whole) = (number(slots, 0), 0, 0, true);
@@ -299,7 +310,9 @@ fn tile(text: &[u8], slots: &mut [Slot], verdict: &mut Verdict) -> (u32, u32) {
         }
         (last, expected) = (this, slot.end);
     }
-    // As before, for names that are in order.
-    sort::link_to_themselves(slots);
-    (first, last)
+    if SHORTCUTS {
+        // As before, for names that are in order.
+        sort::link_to_themselves(slots);
+    }
+    (first, last, crowded)
 }

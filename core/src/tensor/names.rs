@@ -31,7 +31,7 @@ pub(crate) enum NameOrder {
 }
 
 /// Makes the names of the slots findable, and reports two equal ones to the verdict.
-#[inline(never)]
+#[cfg_attr(feature = "fast", inline(never))]
 pub(crate) fn index(text: &[u8], slots: &mut [Slot], blamed: Blamed, verdict: &mut Verdict) -> NameOrder {
     #[cfg(feature = "fast")]
     if sort::by_name_reversed(text, slots) {
@@ -78,8 +78,13 @@ fn sorted_place(slots: &[Slot], order: impl Fn(&Slot) -> Ordering) -> Option<u32
 }
 
 /// Puts the names in order, and reports two equal ones to the verdict.
-#[inline(never)]
-fn sort_names(text: &[u8], slots: &mut [Slot], blamed: Blamed, verdict: &mut Verdict) -> NameOrder {
+#[cfg_attr(feature = "fast", inline(never))]
+pub(crate) fn sort_names(
+    text: &[u8],
+    slots: &mut [Slot],
+    blamed: Blamed,
+    verdict: &mut Verdict,
+) -> NameOrder {
     sort::slots(slots, By::Name(text));
     let slots = &*slots;
     let mut first: Option<(u64, &Slot)> = None;
@@ -108,7 +113,7 @@ fn report(first: &Slot, second: &Slot, blamed: Blamed, verdict: &mut Verdict) {
 }
 
 /// Looks for equal keys in an object that has been scanned before, and reports the first to the verdict.
-#[inline(never)]
+#[cfg_attr(feature = "fast", inline(never))]
 pub(crate) fn duplicate_in_object<'h>(
     text: &'h [u8],
     object_at: u32,

@@ -1,7 +1,7 @@
 //! A good header becomes notes: what is allowed, yet a user wants to know. They cost a second scan and no memory.
 
 use crate::json::{JsonStr, Scan, is_white_space};
-use crate::span::{Offset, narrow, widen};
+use crate::span::{Offset, widen};
 use crate::tensor::entry::{Fields, Form, Member, Members, Shape};
 use crate::tensor::frame::in_file;
 use crate::tensor::header::Header;
@@ -144,10 +144,12 @@ impl<'h> Notes<'h> {
             notes.add(NoteKind::HeaderLength, 0, None);
         }
         let text = header.text();
-        for (place, &byte) in text.iter().enumerate().skip(widen(outline.padding_at)) {
+        let mut place = outline.padding_at;
+        for &byte in text.get(widen(place)..).unwrap_or_default() {
             if byte != b' ' && is_white_space(byte) {
-                notes.add(NoteKind::Padding, in_file(narrow(place)), None);
+                notes.add(NoteKind::Padding, in_file(place), None);
             }
+            place = place.wrapping_add(1);
         }
         if let Some((_, value_at)) = outline.metadata
             && text.get(widen(value_at)) == Some(&b'n')

@@ -150,8 +150,10 @@ impl<'s> Slice<'s> {
             return Err(SliceError::AxesTooFew { needed: rank, lent });
         };
         let all_picks = picks.iter().copied().chain(core::iter::repeat(Pick::ALL));
-        for (((number, axis), dim), pick) in axes.iter_mut().enumerate().zip(shape.dims()).zip(all_picks) {
-            *axis = Axis::new(count(number), dim, pick)?;
+        let mut number = 0_u64;
+        for ((axis, dim), pick) in axes.iter_mut().zip(shape.dims()).zip(all_picks) {
+            *axis = Axis::new(number, dim, pick)?;
+            number = number.wrapping_add(1);
         }
         // In a shape with a 0 the other dimensions may overflow; then there are no elements to count.
         let mut stride = 1_u64;

@@ -17,7 +17,7 @@ pub(crate) enum By<'h> {
 }
 
 /// Leaves in `link` of slot k the number of the slot that is k-th by that order; but for `key`, the rest of the slots stays.
-#[inline(never)]
+#[cfg_attr(feature = "fast", inline(never))]
 pub(crate) fn slots(slots: &mut [Slot], by: By<'_>) {
     link_to_themselves(slots);
     #[cfg(feature = "fast")]

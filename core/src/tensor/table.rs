@@ -37,7 +37,7 @@ pub(crate) fn fill(text: &[u8], slots: &mut [Slot]) -> Filled {
             slot.key |= u64::from(link) << 32;
         }
     }
-    let mut effort = narrow(slots.len()).saturating_mul(2).saturating_add(NAME_EFFORT_MIN);
+    let mut effort = narrow(slots.len()).saturating_add(NAME_EFFORT_MIN);
     for second in 0..slots.len() {
         let Some(slot) = slots.get(second) else { break };
         let mut link = next(slot);

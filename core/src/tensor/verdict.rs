@@ -20,7 +20,7 @@ pub(crate) enum Blamed {
 pub(crate) struct Verdict {
     worst: Error,
     /// That of the worst one's rule; none is as high as that of a verdict without broken rules.
-    rank: u8,
+    rank: u32,
     faults: u32,
     allowed: DtypeSet,
     /// Between the quotes of the key whose value is being scanned.
@@ -37,7 +37,7 @@ pub(crate) fn name_span(key_at: u32, key: JsonStr<'_>) -> (u32, u32) {
 impl Verdict {
     pub(crate) fn new(allowed: DtypeSet) -> Self {
         let none = Error::new(ErrorKind::Overflow, 0);
-        Self { worst: none, rank: u8::MAX, faults: 0, allowed, name: (0, 0) }
+        Self { worst: none, rank: u32::MAX, faults: 0, allowed, name: (0, 0) }
     }
 
     /// The dtypes that the caller allows.
@@ -105,6 +105,6 @@ impl Verdict {
     /// # Errors
     /// The first broken rule.
     pub(crate) fn settle(&self) -> Result<(), Error> {
-        if self.rank == u8::MAX { Ok(()) } else { Err(self.worst) }
+        if self.rank == u32::MAX { Ok(()) } else { Err(self.worst) }
     }
 }

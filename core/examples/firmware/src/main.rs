@@ -6,6 +6,8 @@
 #![no_main]
 
 mod testdata;
+#[cfg(feature = "whole")]
+mod whole;
 
 use core::panic::PanicInfo;
 use cortex_m_rt::entry;
@@ -37,6 +39,8 @@ fn main() -> ! {
     let passed = place(&testdata::GOOD, 29, SLOTS) == 24
         && place(&testdata::BROKEN, 9, SLOTS) == 57
         && place(&testdata::HUGE, 6_000_000_005, SLOTS) == 6_000_000_000;
+    #[cfg(feature = "whole")]
+    let passed = passed && whole::holds(SLOTS);
     debug::exit(if passed { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
     loop {}
 }

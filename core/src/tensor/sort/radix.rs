@@ -67,7 +67,7 @@ fn records(slots: &mut [Slot]) {
 }
 
 /// Up to here comparing is faster.
-const FEW: usize = 512;
+const FEW: usize = 192;
 
 /// Divides records by the first digit that differs, and sorts the parts.
 #[inline(never)]

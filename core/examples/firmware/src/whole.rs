@@ -1,0 +1,85 @@
+//! Every other thing that the core does, on inputs that the compiler cannot see through: so that all of it is linked, and
+//! what holds of the image holds of the whole core.
+
+use crate::testdata;
+use core::hint::black_box;
+use safestep_core::{
+    Axis, Dtype, DtypeSet, Error, Frame, Header, Index, JsonStr, Layout, Limits, Metadata, Note, Pick, Shape,
+    Slice, Slot, TensorSpec, TensorView, sniff,
+};
+
+/// Whether all of it came to the end that it should.
+pub fn holds(slots: &mut [Slot]) -> bool {
+    let front = black_box(testdata::GOOD.as_slice());
+    reads(front, slots).is_ok_and(|held| held) && slices() && writes() && sniff(front).is_none()
+}
+
+/// Judges with and without slots, and uses all that the readers lend.
+fn reads(front: &[u8], slots: &mut [Slot]) -> Result<bool, Error> {
+    let data = black_box([1_u8; 29].as_slice());
+    let limits = Limits::default().header_bytes(black_box(4096)).dtypes(DtypeSet::of(black_box(&Dtype::ALL)));
+    let header = header(front, limits)?;
+    let judged = header.judge()?;
+    let index = Index::build(header, slots)?;
+    let held = index.len() == judged.len()
+        && judged.iter().eq(index.iter())
+        && index
+            .iter_as_written()
+            .all(|entry| judged.get(text(entry.name())) == index.get(text(entry.name())))
+        && index.iter().filter_map(|entry| entry.view(data)).any(|view| elements(&view) > 0)
+        && words(judged.metadata()) == words(index.metadata())
+        && judged.notes().map(|note| place(&note)).eq(index.notes().map(|note| place(&note)));
+    let again = Index::again(*header.frame(), header.text(), black_box(&[Slot::EMPTY]), index.proof());
+    black_box((again.get("b"), header.slots_bound(), again.is_empty()));
+    let error = Frame::read(black_box(b"{"), 1, limits).map_or_else(Some, |_| None);
+    Ok(held && error.is_some_and(|error| error.rule().is_some() && error.name_of(front).is_none()))
+}
+
+fn header(front: &[u8], limits: Limits) -> Result<Header<'_>, Error> {
+    let frame = Frame::read(front, (front.len() as u64).wrapping_add(29), limits)?;
+    frame.header(frame.header_span().of(front).unwrap_or_default())
+}
+
+fn text<'h>(name: JsonStr<'h>) -> &'h str {
+    name.as_plain().unwrap_or_default()
+}
+
+fn elements(view: &TensorView<'_, '_>) -> usize {
+    let halves = view.elements::<u16>().map_or(0, <[u16]>::len);
+    view.elements::<f32>().map_or(halves, <[f32]>::len).wrapping_add(view.bytes().len())
+}
+
+fn words(metadata: Option<Metadata<'_>>) -> usize {
+    metadata.into_iter().flatten().fold(0, |words, (key, value)| {
+        key.chars().chain(value.chars()).fold(words, |words, char| words.wrapping_add(char as usize))
+    })
+}
+
+fn place(note: &Note<'_>) -> u64 {
+    black_box(note.kind.id());
+    note.at.value()
+}
+
+/// Runs of a part of a tensor.
+fn slices() -> bool {
+    let picks = black_box([Pick::ALL, Pick { start: 1, stop: 9, step: 3 }]);
+    let mut axes = [Axis::default(); 3];
+    let Ok(slice) = Slice::of(Shape::new(black_box(b"[4,10,2]")), &picks, &mut axes) else { return false };
+    let elements = slice.elements();
+    let spans = slice.filter_map(|run| run.span(black_box(Dtype::Bf16)));
+    spans.fold(0, |bytes: u64, span| bytes.wrapping_add(span.len().value())) == elements.wrapping_mul(2)
+}
+
+/// A layout and the header's bytes.
+fn writes() -> bool {
+    let mut tensors =
+        black_box([TensorSpec::new("b", Dtype::U8, &[3]), TensorSpec::new("a", Dtype::F32, &[2])]);
+    let mut pairs = black_box([("k", "v\n"), ("format", "pt")]);
+    let mut header = [0; 256];
+    let Ok(layout) = Layout::plan(&mut tensors, Some(&mut pairs)) else { return false };
+    layout
+        .encode(black_box(&mut header))
+        .is_ok_and(|bytes| bytes.len() as u64 == layout.header_len().value().wrapping_add(8))
+        && layout.write_header(|piece| if piece.len() > black_box(64) { Err(()) } else { Ok(()) }).is_ok()
+        && layout.file_len().value() > layout.data_len().value()
+}
