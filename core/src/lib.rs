@@ -2,7 +2,7 @@
 //!
 //! Data flows one way; the modules stand in its order, and each uses only those before it:
 //!
-//! bytes -> frame -> header entries -> proven index -> tensor views
+//! bytes -> frame -> header entries -> proven index -> tensor views -> numbers
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ mod json;
 mod dtype;
 mod rule;
 mod error;
+pub mod numbers;
 mod tensor;
 mod sniff;
 #[cfg(feature = "defmt")]

@@ -26,6 +26,7 @@ pub(crate) mod index;
 pub(crate) mod in_order;
 pub(crate) mod notes;
 pub(crate) mod view;
+mod values;
 pub(crate) mod slice;
 pub(crate) mod layout;
 mod writer;

@@ -1,0 +1,201 @@
+//! The formats that are made like IEEE 754's: a sign, an exponent, a mantissa, and some codes with a meaning of their own.
+//!
+//! Sources: IEEE 754-2019 (F16); Micikevicius et al., "FP8 Formats for Deep Learning", 2022 (E5M2, E4M3); Noune et al.,
+//! "8-bit Numerical Formats for Deep Neural Networks", 2022 (the FNUZ ones); OCP Microscaling Formats 1.0 (F6, F4).
+//!
+//! No branch, no table, no arithmetic on subnormal f32: each step is one that a compiler makes vectors of.
+
+use crate::dtype::Dtype;
+use crate::numbers::format::{
+    Format, INFINITY, MAGNITUDE, OutOfRange, Packing, QUIET_NAN, SIGN, low_half, sealed,
+};
+
+/// Which codes are no plain numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Specials {
+    /// The uppermost exponent is infinity, and NaN with a mantissa.
+    Ieee,
+    /// All ones are NaN.
+    NanOnly,
+    /// What would be the negative zero is NaN.
+    NoNegativeZero,
+    /// None.
+    Finite,
+}
+
+/// Where the fields of a code stand, and what they mean.
+#[derive(Clone, Copy)]
+struct Layout {
+    exponent_bits: u32,
+    mantissa_bits: u32,
+    bias: u32,
+    specials: Specials,
+    /// Its largest finite magnitude.
+    largest: u32,
+    /// Its quiet NaN, if it has one.
+    nan: u32,
+}
+
+impl Layout {
+    /// How far the mantissa is from that of an f32.
+    const fn shift(self) -> u32 {
+        23_u32.wrapping_sub(self.mantissa_bits)
+    }
+
+    const fn sign_shift(self) -> u32 {
+        self.exponent_bits.wrapping_add(self.mantissa_bits)
+    }
+
+    /// All bits of a code below its sign.
+    const fn magnitude(self) -> u32 {
+        1_u32.wrapping_shl(self.sign_shift()).wrapping_sub(1)
+    }
+
+    /// The code behind the largest, where the format is IEEE's.
+    const fn infinity(self) -> u32 {
+        self.largest.wrapping_add(1)
+    }
+
+    /// An exponent of the format, in place as one of f32.
+    const fn exponent(self, exponent: u32) -> u32 {
+        exponent.wrapping_add(127).wrapping_sub(self.bias).wrapping_shl(23)
+    }
+
+    #[inline(always)]
+    const fn decode(self, code: u32) -> f32 {
+        let sign = code.wrapping_shl(31_u32.wrapping_sub(self.sign_shift())) & SIGN;
+        let magnitude = code & self.magnitude();
+        let shifted = magnitude.wrapping_shl(self.shift());
+        let normal = shifted.wrapping_add(self.exponent(0));
+        // A subnormal counts in units of the smallest: with a leading one put before it, which is then taken away.
+        let one = self.exponent(1);
+        let subnormal = (f32::from_bits(shifted.wrapping_add(one)) - f32::from_bits(one)).to_bits();
+        let finite = if shifted < 1 << 23 { subnormal } else { normal };
+        let bits = match self.specials {
+            Specials::Finite => finite,
+            Specials::NanOnly if magnitude == self.magnitude() => QUIET_NAN,
+            Specials::NanOnly => finite,
+            Specials::NoNegativeZero if code & self.sign_and_magnitude() == self.nan => {
+                return f32::from_bits(QUIET_NAN);
+            }
+            Specials::NoNegativeZero => finite,
+            // From the uppermost exponent to that of an f32; a NaN keeps its mantissa, and is quiet.
+            Specials::Ieee if magnitude > self.infinity() => shifted | QUIET_NAN,
+            Specials::Ieee if magnitude == self.infinity() => INFINITY,
+            Specials::Ieee => finite,
+        };
+        f32::from_bits(bits | sign)
+    }
+
+    const fn sign_and_magnitude(self) -> u32 {
+        2_u32.wrapping_shl(self.sign_shift()).wrapping_sub(1)
+    }
+
+    #[inline(always)]
+    const fn round(self, value: f32) -> u32 {
+        let bits = value.to_bits();
+        let magnitude = bits & MAGNITUDE;
+        let shift = self.shift();
+        // Half of what is cut off, less one if the last bit that stays is even: a carry rounds up.
+        let odd = magnitude.wrapping_shr(shift) & 1;
+        let half = 1_u32.wrapping_shl(shift.wrapping_sub(1)).wrapping_sub(1);
+        let rounded = magnitude.wrapping_add(half).wrapping_add(odd);
+        let normal = rounded.wrapping_sub(self.exponent(0)).wrapping_shr(shift);
+        // Next to a number whose last bit is the smallest subnormal, the addition itself rounds.
+        let unit = self.exponent(24_u32.wrapping_sub(self.mantissa_bits));
+        let subnormal = (f32::from_bits(magnitude) + f32::from_bits(unit)).to_bits().wrapping_sub(unit);
+        let finite = if magnitude < self.exponent(1) { subnormal } else { normal };
+        let code = match self.specials {
+            Specials::Ieee if finite > self.infinity() => self.infinity(),
+            _ => finite,
+        };
+        let sign = (bits & SIGN).wrapping_shr(31_u32.wrapping_sub(self.sign_shift()));
+        let signed = match self.specials {
+            Specials::NoNegativeZero if code == 0 => 0,
+            _ => code | sign,
+        };
+        if magnitude > INFINITY { self.nan } else { signed }
+    }
+
+    #[inline(always)]
+    fn refuses(self, value: f32, largest: f32, beyond: OutOfRange) -> bool {
+        let magnitude = value.to_bits() & MAGNITUDE;
+        let too_large = magnitude > largest.to_bits();
+        let nan = magnitude > INFINITY;
+        match (self.specials, beyond) {
+            (Specials::Ieee, _) => false,
+            (Specials::Finite, OutOfRange::Refuse) => too_large,
+            (Specials::Finite, OutOfRange::Saturate) => nan,
+            (_, OutOfRange::Refuse) => too_large & !nan,
+            (_, OutOfRange::Saturate) => false,
+        }
+    }
+}
+
+macro_rules! minifloats {
+    ($( $(#[$doc:meta])* $name:ident $packing:ident $layout:expr; )+) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name;
+
+        impl $name {
+            const LAYOUT: Layout = $layout;
+        }
+
+        impl sealed::Sealed for $name {}
+
+        impl Format for $name {
+            const DTYPE: Dtype = Dtype::$name;
+            const PACKING: Packing = Packing::$packing;
+            const LARGEST: f32 = Self::LAYOUT.decode(Self::LAYOUT.largest);
+
+            #[inline(always)]
+            fn decode(code: u16) -> f32 {
+                const { Self::LAYOUT }.decode(u32::from(code))
+            }
+
+            #[inline(always)]
+            fn round(value: f32) -> u16 {
+                low_half(const { Self::LAYOUT }.round(value))
+            }
+
+            #[inline(always)]
+            fn refuses(value: f32, beyond: OutOfRange) -> bool {
+                const { Self::LAYOUT }.refuses(value, Self::LARGEST, beyond)
+            }
+        }
+    )+ };
+}
+
+/// The layout with fields of those sizes, whose special codes are the uppermost.
+const fn layout(exponent_bits: u32, mantissa_bits: u32, bias: u32, specials: Specials) -> Layout {
+    let all = 1_u32.wrapping_shl(exponent_bits.wrapping_add(mantissa_bits)).wrapping_sub(1);
+    let mantissa = 1_u32.wrapping_shl(mantissa_bits).wrapping_sub(1);
+    let (largest, nan) = match specials {
+        // The quiet one has the uppermost bit of the mantissa.
+        Specials::Ieee => ((all ^ mantissa).wrapping_sub(1), (all ^ mantissa) | (mantissa ^ mantissa >> 1)),
+        Specials::NanOnly => (all.wrapping_sub(1), all),
+        Specials::NoNegativeZero => (all, all.wrapping_add(1)),
+        Specials::Finite => (all, 0),
+    };
+    Layout { exponent_bits, mantissa_bits, bias, specials, largest, nan }
+}
+
+minifloats! {
+    /// IEEE 754 half precision. Largest 65 504, smallest 2^-24; quiet NaN 0x7E00.
+    F16 Pair layout(5, 10, 15, Specials::Ieee);
+    /// IEEE-like: largest 57 344, smallest 2^-16, with infinity; quiet NaN 0x7E.
+    F8E5M2 Byte layout(5, 2, 15, Specials::Ieee);
+    /// "fn", finite: largest 448, smallest 2^-9, no infinity; NaN 0x7F.
+    F8E4M3 Byte layout(4, 3, 7, Specials::NanOnly);
+    /// Largest 57 344, smallest 2^-17, neither infinity nor negative zero; NaN 0x80.
+    F8E5M2Fnuz Byte layout(5, 2, 16, Specials::NoNegativeZero);
+    /// Largest 240, smallest 2^-10, neither infinity nor negative zero; NaN 0x80.
+    F8E4M3Fnuz Byte layout(4, 3, 8, Specials::NoNegativeZero);
+    /// Largest 7.5, smallest 0.125, neither infinity nor NaN.
+    F6E2M3 FourInThree layout(2, 3, 1, Specials::Finite);
+    /// Largest 28, smallest 0.0625, neither infinity nor NaN.
+    F6E3M2 FourInThree layout(3, 2, 3, Specials::Finite);
+    /// Largest 6, smallest 0.5, neither infinity nor NaN.
+    F4 TwoInOne layout(2, 1, 1, Specials::Finite);
+}
