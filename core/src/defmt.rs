@@ -3,7 +3,8 @@
 //! Numbers stay numbers and words are interned, so a frame is a few bytes.
 
 use crate::dtype::Dtype;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Field};
+use crate::json::Kind;
 use crate::rule::Rule;
 use crate::sniff::Seems;
 use crate::span::{ByteLen, Offset, Span};
@@ -39,10 +40,28 @@ impl Format for Rule {
     }
 }
 
-impl Format for Seems {
-    fn format(&self, f: Formatter<'_>) {
-        write!(f, "{=u8}", *self as u8);
+/// Words that are interned: each variant is one.
+macro_rules! words {
+    ($( $type:ident { $( $variant:ident $word:literal ),+ $(,)? } )+) => { $(
+        impl Format for $type {
+            fn format(&self, f: Formatter<'_>) {
+                match self { $( Self::$variant => write!(f, $word) ),+ }
+            }
+        }
+    )+ };
+}
+
+words! {
+    Seems {
+        Zip "a zip archive, which can run code", Pickle "a pickle, which can run code", Gguf "a GGUF model",
+        GitLfs "a git-lfs pointer", Html "a web page", Gzip "a gzip file", Npy "a NumPy array", Hdf5 "an HDF5 file",
+        Onnx "an ONNX model",
     }
+    Kind {
+        Object "an object", Array "an array", String "a string", Number "a number", Integer "an integer", Bool "a bool",
+        Null "null",
+    }
+    Field { Dtype "dtype", Shape "shape", DataOffsets "data_offsets" }
 }
 
 impl Format for Error {
@@ -73,7 +92,7 @@ impl Format for ErrorKind {
             }
             Self::Utf8 { found } | Self::Trailing { found } => write!(f, "found byte {=u8:#04x}", found),
             Self::Duplicate { first } => write!(f, "stands at byte {=u64} too", first),
-            Self::FieldMissing { expected } => write!(f, "expected field {=u8}", expected as u8),
+            Self::FieldMissing { expected } => write!(f, "expected field {}", expected),
             Self::DtypeRefused { found } => write!(f, "found {}", found),
             Self::OffsetsCount { found } => write!(f, "expected 2 offsets, found {=u32}", found),
             Self::OffsetsReversed { begin, end } => {
@@ -94,7 +113,7 @@ impl Format for ErrorKind {
             | Self::EntryKind { found }
             | Self::DtypeKind { found }
             | Self::Shape { found }
-            | Self::Offsets { found } => write!(f, "found a value of kind {=u8}", found as u8),
+            | Self::Offsets { found } => write!(f, "found {}", found),
             Self::FieldUnknown | Self::DtypeUnknown | Self::Overflow => write!(f, "not as it must be"),
         }
     }

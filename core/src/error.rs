@@ -285,77 +285,59 @@ impl ErrorKind {
 
     /// The rule that an error of this kind reports; `None` for the caller's own mistakes.
     pub(crate) fn rule(self) -> Option<Rule> {
-        RULES.get(self.number()).copied().flatten()
-    }
-
-    /// The place of the kind among the kinds. With [`RULES`] this takes a third of the code of one `match` with both.
-    const fn number(self) -> usize {
-        match self {
-            Self::Short { .. } => 0,
-            Self::TooLarge { .. } => 1,
-            Self::PastEnd { .. } => 2,
-            Self::Start { .. } => 3,
-            Self::Utf8 { .. } => 4,
-            Self::Json { .. } => 5,
-            Self::Trailing { .. } => 6,
-            Self::Duplicate { .. } => 7,
-            Self::Metadata { .. } => 8,
-            Self::EntryKind { .. } => 9,
-            Self::FieldUnknown => 10,
-            Self::FieldMissing { .. } => 11,
-            Self::DtypeKind { .. } => 12,
-            Self::DtypeUnknown => 13,
-            Self::DtypeRefused { .. } => 14,
-            Self::Shape { .. } => 15,
-            Self::Offsets { .. } => 16,
-            Self::OffsetsCount { .. } => 17,
-            Self::OffsetsReversed { .. } => 18,
-            Self::Overflow => 19,
-            Self::Bits { .. } => 20,
-            Self::Size { .. } => 21,
-            Self::Gap { .. } => 22,
-            Self::Overlap { .. } => 23,
-            Self::DataShort { .. } => 24,
-            Self::Surplus { .. } => 25,
-            Self::SlotsTooFew { .. } => 26,
-            Self::SlotsNeeded { .. } => 27,
-            Self::HeaderBytes { .. } => 28,
-        }
+        RULES.get(usize::from(self.number())).copied().flatten()
     }
 }
 
-/// The rules of the kinds, by their numbers.
-const RULES: [Option<Rule>; 29] = [
-    Some(Rule::Short),
-    Some(Rule::TooLarge),
-    Some(Rule::PastEnd),
-    Some(Rule::Start),
-    Some(Rule::Utf8),
-    Some(Rule::Json),
-    Some(Rule::Trailing),
-    Some(Rule::Duplicate),
-    Some(Rule::Metadata),
-    Some(Rule::Field),
-    Some(Rule::Field),
-    Some(Rule::Field),
-    Some(Rule::Dtype),
-    Some(Rule::Dtype),
-    Some(Rule::Dtype),
-    Some(Rule::Shape),
-    Some(Rule::Offsets),
-    Some(Rule::Offsets),
-    Some(Rule::Offsets),
-    Some(Rule::Overflow),
-    Some(Rule::Bits),
-    Some(Rule::Size),
-    Some(Rule::Gap),
-    Some(Rule::Overlap),
-    Some(Rule::DataShort),
-    Some(Rule::Surplus),
-    None,
-    None,
-    None,
-];
+macro_rules! rules_of_kinds {
+    ($( $kind:ident $rule:expr ),+ $(,)?) => {
+        /// The kinds, without what they carry.
+        #[repr(u8)]
+        enum Number { $( $kind ),+ }
+
+        impl ErrorKind {
+            /// The place of the kind among the kinds. With [`RULES`] this takes a third of the code of one `match` with both.
+            const fn number(self) -> u8 {
+                match self { $( Self::$kind { .. } => Number::$kind as u8 ),+ }
+            }
+        }
+
+        /// The rules of the kinds, by their numbers.
+        const RULES: &[Option<Rule>] = &[ $( $rule ),+ ];
+    };
+}
+
+rules_of_kinds! {
+    Short Some(Rule::Short),
+    TooLarge Some(Rule::TooLarge),
+    PastEnd Some(Rule::PastEnd),
+    Start Some(Rule::Start),
+    Utf8 Some(Rule::Utf8),
+    Json Some(Rule::Json),
+    Trailing Some(Rule::Trailing),
+    Duplicate Some(Rule::Duplicate),
+    Metadata Some(Rule::Metadata),
+    EntryKind Some(Rule::Field),
+    FieldUnknown Some(Rule::Field),
+    FieldMissing Some(Rule::Field),
+    DtypeKind Some(Rule::Dtype),
+    DtypeUnknown Some(Rule::Dtype),
+    DtypeRefused Some(Rule::Dtype),
+    Shape Some(Rule::Shape),
+    Offsets Some(Rule::Offsets),
+    OffsetsCount Some(Rule::Offsets),
+    OffsetsReversed Some(Rule::Offsets),
+    Overflow Some(Rule::Overflow),
+    Bits Some(Rule::Bits),
+    Size Some(Rule::Size),
+    Gap Some(Rule::Gap),
+    Overlap Some(Rule::Overlap),
+    DataShort Some(Rule::DataShort),
+    Surplus Some(Rule::Surplus),
+    SlotsTooFew None,
+    SlotsNeeded None,
+    HeaderBytes None,
+}
 
 impl core::error::Error for Error {}
 

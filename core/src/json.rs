@@ -498,6 +498,7 @@ impl Nest {
 struct Nest([u32; 4]);
 
 #[cfg(not(feature = "fast"))]
+#[expect(clippy::indexing_slicing, reason = "two bits are always a place of 4")]
 impl Nest {
     fn open(&mut self, depth: u32, object: bool) {
         let bit = 1_u32 << (depth & 31);

@@ -5,10 +5,22 @@
 //! bytes -> frame -> header entries -> proven index -> tensor views -> numbers
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::integer_division,
+        clippy::panic,
+        clippy::unwrap_used
+    )
+)]
 
 pub mod limits;
 
 mod span;
+mod heap;
 mod json;
 mod dtype;
 mod rule;

@@ -24,6 +24,10 @@ pub(crate) const NAME_CHAIN_MAX: u32 = 24;
 #[cfg(feature = "fast")]
 pub(crate) const NAME_EFFORT_MIN: u32 = 1024;
 
+/// The same for the table of where tensors begin.
+#[cfg(feature = "fast")]
+pub(crate) const OFFSET_EFFORT_MIN: u32 = 1024;
+
 /// How many steps it counts as to compare two names that differ though their fingerprints do not: of honest names, one pair
 /// in four billions.
 #[cfg(feature = "fast")]

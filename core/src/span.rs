@@ -164,6 +164,22 @@ fn multiply_by_doubling(mut value: u64, mut factor: u64, addend: u8) -> Option<u
     }
 }
 
+/// The lower half of 64 bits.
+#[cfg(feature = "fast")]
+#[inline(always)]
+pub(crate) fn low_half(wide: u64) -> u32 {
+    let [a, b, c, d, ..] = wide.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}
+
+/// The upper half of 64 bits.
+#[cfg(feature = "fast")]
+#[inline(always)]
+pub(crate) fn high_half(wide: u64) -> u32 {
+    let [.., a, b, c, d] = wide.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

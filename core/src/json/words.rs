@@ -99,6 +99,7 @@ const fn repeat_pair(low: u8, high: u8) -> u64 {
 
 /// The value of four hexadecimal digits.
 #[inline(always)]
+#[expect(clippy::indexing_slicing, reason = "a byte is always a place of 256")]
 pub(crate) fn hex(digits: [u8; 4]) -> Option<u32> {
     let values = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
     let [a, b, c, d] = values;
@@ -108,6 +109,7 @@ pub(crate) fn hex(digits: [u8; 4]) -> Option<u32> {
 
 /// What an escape of the form `\u00XX` at the start of the text stands for, and what follows it.
 #[inline(always)]
+#[expect(clippy::indexing_slicing, reason = "a byte is always a place of 256")]
 pub(crate) fn escaped_byte(text: &[u8]) -> Option<(u8, &[u8])> {
     let (escape, rest) = text.split_first_chunk::<6>()?;
     let [b'\\', b'u', b'0', b'0', high, low] = *escape else { return None };
@@ -115,6 +117,7 @@ pub(crate) fn escaped_byte(text: &[u8]) -> Option<(u8, &[u8])> {
     if (high | low) & 0x80 != 0 { None } else { Some((high << 4 | low, rest)) }
 }
 
+#[expect(clippy::indexing_slicing, reason = "the compiler counts to 256 itself")]
 const HEX: [u8; 256] = {
     let mut table = [0xFF; 256];
     let mut byte = 0;

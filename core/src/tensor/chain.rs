@@ -5,8 +5,8 @@
 //! are S in all, so no tensor is left beside it. Whatever is not so (empty tensors, gaps, overlaps, crowded buckets) is left
 //! to sorting, which also names the break.
 
-use crate::span::{count, narrow, widen};
-use crate::tensor::fingerprint::narrow_high;
+use crate::limits::OFFSET_EFFORT_MIN;
+use crate::span::{count, high_half, low_half, narrow, widen};
 use crate::tensor::slot::Slot;
 
 /// Links the slots in data order through `order`; the answer is the numbers of the first and the last one.
@@ -26,7 +26,7 @@ pub(crate) fn link(slots: &mut [Slot], effort: &mut u32) -> Option<(u32, u32)> {
     }
     let first = begins_at(slots, 0, effort)?;
     for slot in slots {
-        slot.order = narrow_high(slot.key);
+        slot.order = high_half(slot.key);
         slot.key = 0;
     }
     Some((first, last?))
@@ -34,7 +34,7 @@ pub(crate) fn link(slots: &mut [Slot], effort: &mut u32) -> Option<(u32, u32)> {
 
 /// How many steps along chains are taken for so many slots, in all. Honest ones take half a step each.
 pub(crate) fn effort(slots: usize) -> u32 {
-    narrow(slots).saturating_add(1024)
+    narrow(slots).saturating_add(OFFSET_EFFORT_MIN)
 }
 
 /// Fills the table of begins; the answer is the sum of the lengths.
@@ -51,7 +51,7 @@ fn fill(slots: &mut [Slot]) -> Option<u64> {
         sum = sum.checked_add(slot.end.wrapping_sub(slot.begin))?;
         let bucket = bucket(slot.begin, slots.len());
         let head = &mut slots.get_mut(bucket)?.key;
-        let next = narrow_low(*head);
+        let next = low_half(*head);
         *head = u64::from(narrow(place).wrapping_add(1));
         slots.get_mut(place)?.order = next;
     }
@@ -61,7 +61,7 @@ fn fill(slots: &mut [Slot]) -> Option<u64> {
 /// The number of a slot whose tensor begins there.
 #[inline]
 fn begins_at(slots: &[Slot], begin: u64, effort: &mut u32) -> Option<u32> {
-    let mut link = narrow_low(slots.get(bucket(begin, slots.len()))?.key);
+    let mut link = low_half(slots.get(bucket(begin, slots.len()))?.key);
     loop {
         let number = link.checked_sub(1)?;
         let slot = slots.get(widen(number))?;
@@ -71,13 +71,6 @@ fn begins_at(slots: &[Slot], begin: u64, effort: &mut u32) -> Option<u32> {
         *effort = effort.checked_sub(1)?;
         link = slot.order;
     }
-}
-
-/// The lower half.
-#[inline]
-fn narrow_low(wide: u64) -> u32 {
-    let [a, b, c, d, ..] = wide.to_le_bytes();
-    u32::from_le_bytes([a, b, c, d])
 }
 
 #[inline]

@@ -327,6 +327,19 @@ pub(crate) struct Members<'h> {
     at: u32,
 }
 
+impl Member<'_> {
+    /// The form of the entry that it is, which has been judged before; `None` for the metadata.
+    pub(crate) fn form_again(&self, text: &[u8]) -> Option<Form> {
+        if self.key.is(b"__metadata__") {
+            return None;
+        }
+        let mut scan = Scan::new(text, widen(self.value_at));
+        let mut fields = Fields::new();
+        fields.scan(&mut scan, &mut Verdict::new(Default::default()));
+        fields.form().copied()
+    }
+}
+
 impl<'h> Members<'h> {
     /// The members of the object whose opening brace is at this place of the header.
     pub(crate) fn new(text: &'h [u8], object_at: u32) -> Self {

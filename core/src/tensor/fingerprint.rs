@@ -2,7 +2,7 @@
 //! that is harder to steer for, for names that somebody chose by the first one.
 
 use crate::json::JsonStr;
-use crate::span::narrow;
+use crate::span::{high_half, narrow};
 
 /// A fingerprint of the text that a name stands for: multiply and fold, sixteen bytes at a time, then the last sixteen,
 /// which may have been there before (a loop over an odd tail would cost more).
@@ -43,7 +43,6 @@ fn halves(pair: &[u8; 16]) -> [u64; 2] {
 }
 
 /// The same for bytes that come one by one.
-#[cfg_attr(not(feature = "fast"), cold)]
 #[inline(never)]
 fn hash_bytes(bytes: impl Iterator<Item = u8>) -> u32 {
     let (mut hash, mut last, mut len) = (0, [0_u64; 2], 0_u32);
@@ -66,24 +65,17 @@ fn mix(hash: u64, low: u64, high: u64) -> u64 {
 }
 
 fn finish(hash: u64, len: u32) -> u32 {
-    narrow_high((hash ^ u64::from(len)).wrapping_mul(FACTOR))
+    high_half((hash ^ u64::from(len)).wrapping_mul(FACTOR))
 }
 
 /// 2^64 over the golden ratio, odd.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// The upper half.
-pub(crate) fn narrow_high(wide: u64) -> u32 {
-    let [.., a, b, c, d] = wide.to_le_bytes();
-    u32::from_le_bytes([a, b, c, d])
-}
 
 /// The fingerprint by which names are sorted when they crowd the table of the other one.
 ///
 /// Sorting keeps its bound whatever it is; the better it spreads, the less names have to be compared themselves. So this
 /// is SipHash-1-3 (Aumasson and Bernstein, 2012; the reference's hash maps use it, with a secret key), for which nobody
 /// knows a cheap way to many collisions, though the key is no secret here.
-#[cfg(feature = "fast")]
 pub(crate) fn strong(name: JsonStr<'_>) -> u64 {
     let mut state = Sip::new();
     let spelled = name.as_spelled();
@@ -108,10 +100,8 @@ pub(crate) fn strong(name: JsonStr<'_>) -> u64 {
 }
 
 /// The state of SipHash with the key zero.
-#[cfg(feature = "fast")]
 struct Sip([u64; 4]);
 
-#[cfg(feature = "fast")]
 impl Sip {
     fn new() -> Self {
         Self([0x736F_6D65_7073_6575, 0x646F_7261_6E64_6F6D, 0x6C79_6765_6E65_7261, 0x7465_6462_7974_6573])
@@ -172,7 +162,6 @@ mod tests {
     }
 
     /// Against the standard library's, which is the same function with the same key.
-    #[cfg(feature = "fast")]
     #[test]
     fn the_strong_fingerprint_is_siphash() {
         extern crate std;

@@ -51,7 +51,10 @@ impl<'h> Header<'h> {
         self.text
     }
 
-    /// A number of slots that suffices for this header if it is good: cheap to find, seldom more than needed.
+    /// A number of slots that suffices for the tensors of this header if it is good: cheap to find, seldom more than needed.
+    ///
+    /// Long metadata whose keys are out of order, or entries with many unknown fields, may want more to find equal keys;
+    /// [`Index::build`](crate::Index::build) then answers with the number ([`ErrorKind::SlotsTooFew`]). Good for one retry.
     ///
     /// Each entry has an opening brace, and one more belongs to the header itself; and no entry is shorter than 49
     /// bytes, so that a string of braces asks for no more memory than the header takes itself.
@@ -63,7 +66,7 @@ impl<'h> Header<'h> {
             |bytes: &[u8]| bytes.iter().fold(0_u8, |n, &byte| n.wrapping_add(u8::from(byte == b'{')));
         let counts = chunks.iter().map(|chunk| braces(chunk)).chain([braces(rest)]);
         let braces = counts.fold(0, |sum: usize, count| sum.wrapping_add(usize::from(count)));
-        braces.saturating_sub(1).min(self.text.len() / ENTRY_BYTES_MIN)
+        braces.saturating_sub(1).min(self.text.len().checked_div(ENTRY_BYTES_MIN).unwrap_or_default())
     }
 
     /// Scans the whole header: entries go to `sink`, broken rules of R2 to R4 to `verdict`.

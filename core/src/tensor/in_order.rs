@@ -1,10 +1,10 @@
 //! A header whose tensors stand in offset order is judged without any memory, and read by scanning it again.
 
 use crate::error::{Error, ErrorKind};
-use crate::json::{JsonStr, Scan};
+use crate::json::JsonStr;
 use crate::limits::{NAME_RUNS_MAX, REREAD_BYTES_MAX};
 use crate::span::{Span, narrow, widen};
-use crate::tensor::entry::{Entry, Fields, Form, Member, Members, Shape};
+use crate::tensor::entry::{Entry, Form, Member, Members, Shape};
 use crate::tensor::header::Header;
 use crate::tensor::index::Metadata;
 use crate::tensor::judge::{self, Crack, Outline, Rereading, Sink};
@@ -73,13 +73,7 @@ impl<'h> Judged<'h> {
 
 /// The entry of a member that has been judged before; `None` for the metadata.
 fn entry_of<'h>(text: &'h [u8], member: Member<'h>) -> Option<Entry<'h>> {
-    if member.key.is(b"__metadata__") {
-        return None;
-    }
-    let mut scan = Scan::new(text, widen(member.value_at));
-    let mut fields = Fields::new();
-    fields.scan(&mut scan, &mut Verdict::new(Default::default()));
-    let form = fields.form()?;
+    let form = member.form_again(text)?;
     Some(Entry {
         name: member.key,
         dtype: form.dtype,

@@ -3,6 +3,7 @@
 //! W1 orders, W5 refuses. Memory is lent: the specs are put in order where they are.
 
 use crate::dtype::Dtype;
+use crate::heap;
 use crate::limits::HEADER_BYTES_MAX;
 use crate::span::{ByteLen, Span};
 use core::cmp::Ordering;
@@ -140,7 +141,7 @@ impl<'t, 'a> Layout<'t, 'a> {
         tensors: &'t mut [TensorSpec<'a>],
         metadata: Option<&'t mut [(&'a str, &'a str)]>,
     ) -> Result<Self, LayoutError<'a>> {
-        heap_sort(tensors, &|one, other| one.name.cmp(other.name));
+        sort(tensors, |one, other| one.name.cmp(other.name));
         for pair in tensors.windows(2) {
             if let [one, other] = pair
                 && one.name == other.name
@@ -149,7 +150,7 @@ impl<'t, 'a> Layout<'t, 'a> {
             }
         }
         // The reference library sorts by dtype from the last row of its table to the first, then by name (W1).
-        heap_sort(tensors, &|one, other| other.dtype.cmp(&one.dtype).then_with(|| one.name.cmp(other.name)));
+        sort(tensors, |one, other| other.dtype.cmp(&one.dtype).then_with(|| one.name.cmp(other.name)));
         let mut data_bytes = 0_u64;
         for tensor in &mut *tensors {
             let name = tensor.name;
@@ -226,7 +227,7 @@ impl<'t, 'a> Layout<'t, 'a> {
 fn order_metadata<'t, 'a>(
     pairs: &'t mut [(&'a str, &'a str)],
 ) -> Result<&'t [(&'a str, &'a str)], LayoutError<'a>> {
-    heap_sort(pairs, &|one, other| one.0.cmp(other.0));
+    sort(pairs, |one, other| one.0.cmp(other.0));
     for pair in pairs.windows(2) {
         if let [(one, _), (other, _)] = pair
             && one == other
@@ -237,44 +238,17 @@ fn order_metadata<'t, 'a>(
     Ok(pairs)
 }
 
-/// Sorts in place in O(n log n) comparisons, without a way to panic; what is in order already costs n.
-fn heap_sort<T: Copy>(items: &mut [T], order: &impl Fn(&T, &T) -> Ordering) {
+/// Sorts in place; what is in order already costs n comparisons.
+fn sort<T: Copy>(items: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
     if items.is_sorted_by(|one, other| order(one, other).is_le()) {
         return;
     }
-    let (mut start, mut heap) = (items.len() >> 1, items.len());
-    while heap > 1 {
-        if start > 0 {
-            start = start.wrapping_sub(1);
-        } else {
-            heap = heap.wrapping_sub(1);
-            swap(items, 0, heap);
-        }
-        sift(items, start, heap, order);
-    }
-}
-
-/// Lets the item at `parent` sink in the heap of `heap` items to where both children are smaller.
-fn sift<T: Copy>(items: &mut [T], mut parent: usize, heap: usize, order: &impl Fn(&T, &T) -> Ordering) {
-    let less = |items: &[T], one: usize, other: usize| match (items.get(one), items.get(other)) {
+    let len = items.len();
+    let before = |items: &[T], one: usize, other: usize| match (items.get(one), items.get(other)) {
         (Some(one), Some(other)) => order(one, other).is_lt(),
         _ => false,
     };
-    loop {
-        let mut child = parent.wrapping_mul(2).wrapping_add(1);
-        if child >= heap {
-            return;
-        }
-        let right = child.wrapping_add(1);
-        if right < heap && less(items, child, right) {
-            child = right;
-        }
-        if !less(items, parent, child) {
-            return;
-        }
-        swap(items, parent, child);
-        parent = child;
-    }
+    heap::sort(items, len, before, swap);
 }
 
 fn swap<T: Copy>(items: &mut [T], one: usize, other: usize) {

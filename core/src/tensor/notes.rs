@@ -1,14 +1,13 @@
 //! A good header becomes notes: what is allowed, yet a user wants to know. They cost a second scan and no memory.
 
-use crate::json::{JsonStr, Scan, is_white_space};
+use crate::json::{JsonStr, is_white_space};
 use crate::span::{Offset, widen};
-use crate::tensor::entry::{Fields, Form, Member, Members, Shape};
+use crate::tensor::entry::{Form, Member, Members, Shape};
 use crate::tensor::frame::in_file;
 use crate::tensor::header::Header;
 use crate::tensor::in_order::Judged;
 use crate::tensor::index::Index;
 use crate::tensor::judge::Outline;
-use crate::tensor::verdict::Verdict;
 use core::fmt;
 
 /// Something about a good file that a user wants to know. The same thing is noted once, with its first place.
@@ -158,7 +157,7 @@ impl<'h> Notes<'h> {
         }
         let mut last: Option<(Member<'h>, Form)> = None;
         for member in Members::new(text, 0) {
-            let Some(form) = form_of(text, &member) else { continue };
+            let Some(form) = member.form_again(text) else { continue };
             notes.tensor(header, &member, &form);
             if let Some((before, before_form)) = &last {
                 let data = |form: &Form| (form.begin, form.end);
@@ -201,15 +200,4 @@ impl<'h> Notes<'h> {
             None => *found = Some(Note { kind, at: Offset::new(at), name, count: 1 }),
         }
     }
-}
-
-/// The form of an entry that has been judged before; `None` for the metadata.
-fn form_of(text: &[u8], member: &Member<'_>) -> Option<Form> {
-    if member.key.is(b"__metadata__") {
-        return None;
-    }
-    let mut scan = Scan::new(text, widen(member.value_at));
-    let mut fields = Fields::new();
-    fields.scan(&mut scan, &mut Verdict::new(Default::default()));
-    fields.form().copied()
 }

@@ -6,6 +6,7 @@
 //! not fit is not an error here. Tests hold the ways against each other.
 
 use crate::dtype::{Dtype, DtypeSet};
+use crate::error::Field;
 use crate::json::Scan;
 use crate::span::{narrow, widen};
 use crate::tensor::entry::Form;
@@ -31,13 +32,6 @@ struct Pattern {
     next: Glue,
     /// How far the opening bracket of the shape stands before the first element.
     bracket: u32,
-}
-
-#[derive(Clone, Copy)]
-enum Field {
-    Dtype,
-    Shape,
-    DataOffsets,
 }
 
 /// A text to compare with, up to 64 bytes.

@@ -3,6 +3,7 @@
 #[cfg(feature = "fast")]
 mod radix;
 
+use crate::heap;
 use crate::span::{narrow, widen};
 use crate::tensor::slot::Slot;
 use core::cmp::Ordering;
@@ -74,34 +75,11 @@ impl By<'_> {
     }
 }
 
-/// Heap sort of the places `begin..end`: never more than 2 n log n comparisons.
+/// Heap sort of the places `begin..end`.
 fn heap_sort(slots: &mut [Slot], begin: usize, end: usize, by: By<'_>) {
-    let len = end.saturating_sub(begin);
     let at = |place: usize| begin.wrapping_add(place);
-    let mut start = len >> 1;
-    let mut heap = len;
-    while heap > 1 {
-        if start > 0 {
-            start = start.wrapping_sub(1);
-        } else {
-            heap = heap.wrapping_sub(1);
-            swap(slots, begin, at(heap));
-        }
-        // The root at `start` sinks to where both children are smaller.
-        let mut parent = start;
-        loop {
-            let mut child = parent.wrapping_mul(2).wrapping_add(1);
-            let right = child.wrapping_add(1);
-            if right < heap && by.before(slots, at(child), at(right)) {
-                child = right;
-            }
-            if child >= heap || !by.before(slots, at(parent), at(child)) {
-                break;
-            }
-            swap(slots, at(parent), at(child));
-            parent = child;
-        }
-    }
+    let before = |slots: &[Slot], one, other| by.before(slots, at(one), at(other));
+    heap::sort(slots, end.saturating_sub(begin), before, |slots, one, other| swap(slots, at(one), at(other)));
 }
 
 /// Swaps what is linked at two places, the lower one first.

@@ -159,6 +159,7 @@ pub(crate) fn integer(rest: &[u8]) -> Option<(u64, &[u8])> {
     }
     const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
     let count = foreign.trailing_zeros() >> 3;
+    #[expect(clippy::indexing_slicing, reason = "three bits are always a place of 8")]
     let power = POWERS[widen(count & 7)];
     // With no digit here the shift leaves rubbish, of which the power 1 needs nothing.
     let low = if count == 0 { 0 } else { value_of(low << (64_u32.wrapping_sub(count.wrapping_mul(8)) & 63)) };

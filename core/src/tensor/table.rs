@@ -5,8 +5,8 @@
 
 use crate::json::JsonStr;
 use crate::limits::{NAME_CHAIN_MAX, NAME_EFFORT_MIN, NAME_FALSE_MATCH_EFFORT};
-use crate::span::{count, narrow, widen};
-use crate::tensor::fingerprint::{fingerprint, narrow_high};
+use crate::span::{count, high_half, low_half, narrow, widen};
+use crate::tensor::fingerprint::fingerprint;
 use crate::tensor::slot::Slot;
 
 /// What came of filling the table.
@@ -79,16 +79,14 @@ pub(crate) fn find(text: &[u8], slots: &[Slot], name: JsonStr<'_>) -> Option<u32
 }
 
 fn head(slot: &Slot) -> u32 {
-    let [a, b, c, d, ..] = slot.key.to_le_bytes();
-    u32::from_le_bytes([a, b, c, d])
+    low_half(slot.key)
 }
 
 fn next(slot: &Slot) -> u32 {
-    let [.., a, b, c, d] = slot.key.to_le_bytes();
-    u32::from_le_bytes([a, b, c, d])
+    high_half(slot.key)
 }
 
 /// Spreads fingerprints evenly over the buckets.
 fn bucket(fingerprint: u32, buckets: usize) -> usize {
-    widen(narrow_high(u64::from(fingerprint).wrapping_mul(count(buckets))))
+    widen(high_half(u64::from(fingerprint).wrapping_mul(count(buckets))))
 }

@@ -115,6 +115,7 @@ fn string<E>(text: &str, sink: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Resul
     sink(b"\"")
 }
 
+#[expect(clippy::indexing_slicing, reason = "a nibble is always a place of 16")]
 fn hex(nibble: u8) -> u8 {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     DIGITS[usize::from(nibble & 15)]

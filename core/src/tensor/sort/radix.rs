@@ -90,6 +90,7 @@ fn divide(slots: &mut [Slot]) {
 }
 
 #[inline(always)]
+#[expect(clippy::indexing_slicing, reason = "a byte is always a place of 256")]
 fn divide_by(slots: &mut [Slot], digit: impl Fn(&Slot) -> u8) {
     let digit = |slot: &Slot| usize::from(digit(slot));
     let mut ends = [0_u32; 256];
