@@ -5,10 +5,13 @@
 
 mod sources;
 
+mod pattern;
+
 mod interrupt;
 
 mod check;
 mod completions;
+mod convert;
 mod demo;
 mod inspect;
 mod man;
@@ -23,14 +26,14 @@ use safestep::{Blame, Error};
 
 use crate::report::{self, Screen};
 
-/// Judges, shows and rewrites safetensors model files.
+/// Judges, shows, rewrites and converts safetensors model files.
 #[derive(Debug, Parser)]
 #[command(name = "safestep", version, arg_required_else_help = true, subcommand_required = true)]
 #[command(
-    about = "Judges, shows and rewrites safetensors model files",
-    long_about = "Judges, shows and rewrites safetensors model files.\n\n\
+    about = "Judges, shows, rewrites and converts safetensors model files",
+    long_about = "Judges, shows, rewrites and converts safetensors model files.\n\n\
         A file is good if it keeps every rule of the format; otherwise the first broken rule, its place in the \
-        file and the tensor are named. Only headers are read, so the size of a model does not matter.",
+        file and the tensor are named. To judge and to show, only headers are read, so the size of a model does not matter.",
     after_help = "'safestep demo' shows all of it in a second; 'safestep --help' has examples and exit codes.",
     after_long_help = AFTER_HELP
 )]
@@ -52,6 +55,7 @@ enum Command {
     Inspect(inspect::Arguments),
     Check(check::Arguments),
     Rewrite(rewrite::Arguments),
+    Convert(convert::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
@@ -63,6 +67,7 @@ Examples:
   safestep inspect --json models/             the same for programs, of a whole directory
   safestep check --quiet --recursive models/  silence if all of them are good
   safestep rewrite odd.safetensors new.safetensors
+  safestep convert model.safetensors half.safetensors --to BF16
   safestep demo                               a tour with files of its own
 
 Exit codes:
@@ -155,6 +160,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Inspect(arguments) => inspect::run(arguments, &mut screen),
         Command::Check(arguments) => check::run(arguments, &mut screen),
         Command::Rewrite(arguments) => rewrite::run(arguments, &mut screen),
+        Command::Convert(arguments) => convert::run(arguments, &mut screen),
         Command::Demo(arguments) => demo::run(arguments, &mut screen),
         Command::Completions(arguments) => completions::run(arguments, &mut screen),
         Command::Man(arguments) => man::run(arguments, &mut screen),

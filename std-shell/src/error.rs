@@ -8,7 +8,8 @@ use std::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use safestep_core::{ErrorKind, Rule, Seems, sniff};
+use safestep_core::numbers::ValueError;
+use safestep_core::{Dtype, ErrorKind, Rule, Seems, sniff};
 
 /// An action on a path that could not be done, and why.
 ///
@@ -73,10 +74,12 @@ impl std::error::Error for Error {
         match &self.because {
             Cause::Io(error) | Cause::NotDurable(error) => Some(error),
             Cause::Bad(bad) => Some(&bad.error),
+            Cause::Number(bad) => Some(&bad.error),
             Cause::NotRegular(_)
             | Cause::Shrank { .. }
             | Cause::PastEnd { .. }
             | Cause::Abandoned
+            | Cause::Unasked { .. }
             | Cause::Refused(_) => None,
         }
     }
@@ -110,6 +113,17 @@ pub enum Cause {
     Bad(Box<BadFile>),
     /// What was to be written breaks a rule of the format (W5): one line that says which.
     Refused(String),
+    /// A number that was to be written is none that its tensor's dtype holds.
+    Number(Box<BadNumber>),
+    /// The elements that were to be written are of another dtype than their tensor; nothing is converted unasked.
+    Unasked {
+        /// The tensor's name.
+        tensor: String,
+        /// Its dtype.
+        expected: Dtype,
+        /// The dtype of the elements.
+        found: Dtype,
+    },
     /// The new file has taken its name, but syncing the directory failed.
     NotDurable(io::Error),
 }
@@ -118,7 +132,7 @@ impl Cause {
     /// Who is to blame for this cause.
     pub fn blame(&self) -> Blame {
         match self {
-            Self::Bad(_) | Self::Refused(_) => Blame::Data,
+            Self::Bad(_) | Self::Refused(_) | Self::Number(_) | Self::Unasked { .. } => Blame::Data,
             Self::Io(_)
             | Self::NotRegular(_)
             | Self::Shrank { .. }
@@ -142,6 +156,14 @@ impl fmt::Display for Cause {
             }
             Self::Bad(bad) => bad.fmt(f),
             Self::Refused(reason) => terminal_safe(reason).fmt(f),
+            Self::Number(bad) => bad.fmt(f),
+            Self::Unasked { tensor, expected, found } => {
+                let tensor = terminal_safe(tensor);
+                write!(
+                    f,
+                    "\"{tensor}\": expected elements of {expected}, found {found}, and nothing is converted unasked"
+                )
+            }
             Self::Abandoned => f.write_str("an earlier error had already ended this write"),
             Self::NotDurable(error) => write!(
                 f,
@@ -149,6 +171,21 @@ impl fmt::Display for Cause {
                 terminal_safe(&error.to_string())
             ),
         }
+    }
+}
+
+/// A number that a tensor does not hold.
+#[derive(Clone, Debug)]
+pub struct BadNumber {
+    /// The tensor's name.
+    pub tensor: String,
+    /// The number, its place among all the tensor's elements, and what is wrong with it.
+    pub error: ValueError,
+}
+
+impl fmt::Display for BadNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\": {}", terminal_safe(&self.tensor), self.error)
     }
 }
 

@@ -24,9 +24,12 @@ pub use commit::Commit;
 pub use disk::Disk;
 #[cfg(unix)]
 pub use disk::OsDisk;
-pub use error::{BadFile, Blame, Cause, Error, FileKind, terminal_safe};
+pub use error::{BadFile, BadNumber, Blame, Cause, Error, FileKind, terminal_safe};
 pub use mapped::Mapped;
-pub use model::{Access, Model, ModelWriter, Rewritten, TensorPlan, rewrite};
+pub use model::{
+    Access, Converted, ConvertedPair, FLOATS, Model, ModelWriter, Rewritten, TensorPlan, Values, convert,
+    rewrite,
+};
 pub use read_at::{FileReader, ReadAt};
 pub use safestep_core;
 

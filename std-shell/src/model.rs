@@ -1,11 +1,15 @@
-//! A path becomes a judged model file; tensors become a model file; a model file becomes the same in canonical layout.
+//! A path becomes a judged model file; tensors become a model file; a model file becomes the same in other dtypes, or in
+//! canonical layout.
 
 pub mod file;
 
 pub mod write;
 
+pub mod convert;
+
 pub mod rewrite;
 
+pub use convert::{Converted, ConvertedPair, FLOATS, convert};
 pub use file::{Access, Model};
 pub use rewrite::{Rewritten, rewrite};
-pub use write::{ModelWriter, TensorPlan};
+pub use write::{ModelWriter, TensorPlan, Values};

@@ -23,11 +23,11 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 use indicatif::{ProgressBar, ProgressStyle};
-use safestep::{BadFile, Cause, Error, Model, terminal_safe};
+use safestep::{BadFile, Cause, Converted, Error, Model, terminal_safe};
 use safestep_core::{Entry, Notes};
 
 pub(crate) use totals::Totals;
-pub(crate) use words::grouped;
+pub(crate) use words::{grouped, shown as tensor_name};
 
 /// What a report of `inspect` is told, in this order.
 pub(crate) trait Inspecting {
@@ -51,6 +51,12 @@ pub(crate) trait Checking {
 
     /// All files were looked at: so many of each kind.
     fn end(&self, screen: &mut Screen, good: u64, bad: u64, unreadable: u64) -> io::Result<()>;
+}
+
+/// What a report of `convert` is told.
+pub(crate) trait Converting {
+    /// The new file is in its place.
+    fn converted(&self, screen: &mut Screen, output: &Path, done: &Converted) -> io::Result<()>;
 }
 
 /// A file, and the tensors of it that are to be shown.
@@ -171,7 +177,7 @@ impl Palette {
     }
 }
 
-/// How far a rewrite is, on standard error. What is over in a moment gets no bar.
+/// How far a rewrite or a conversion is, on standard error. What is over in a moment gets no bar.
 pub(crate) struct Bar {
     /// None: nobody watches.
     began: Option<Instant>,

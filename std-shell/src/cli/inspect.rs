@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 
 use clap::{Args, ValueEnum};
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 use safestep::{Access, Model};
 use safestep_core::{Entry, Limits};
 
 use super::sources::Sources;
-use super::{Exit, Failure, Tally};
+use super::{Exit, Failure, Tally, pattern};
 use crate::report::{Inspecting, Screen, Shown, Totals, human, json};
 
 /// Show what is in model files: tensors, metadata, totals
@@ -29,7 +29,7 @@ pub(super) struct Arguments {
     ///
     /// `*` stands for any characters, `?` for one, `[ab]` for one of them, `{this,that}` for either. The whole name has
     /// to match. Totals are of what is shown.
-    #[arg(short, long, value_name = "GLOB", value_parser = pattern)]
+    #[arg(short, long, value_name = "GLOB", value_parser = pattern::parse)]
     filter: Vec<GlobMatcher>,
 
     /// What the tensors are sorted by.
@@ -108,12 +108,4 @@ impl Arguments {
         }
         entries
     }
-}
-
-fn pattern(text: &str) -> Result<GlobMatcher, String> {
-    GlobBuilder::new(text)
-        .backslash_escape(true)
-        .build()
-        .map(|glob| glob.compile_matcher())
-        .map_err(|error| error.kind().to_string())
 }

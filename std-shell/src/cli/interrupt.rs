@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use safestep::disk::{Access, Found};
-use safestep::{Disk, OsDisk};
+use safestep::{Disk, Error, OsDisk};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+
+use super::Failure;
 
 /// Whether we have been asked to end.
 #[derive(Debug)]
@@ -52,8 +54,18 @@ impl Interruptible {
         Self { disk: OsDisk, interrupt }
     }
 
-    pub(super) fn interrupt(&self) -> &Interrupt {
-        &self.interrupt
+    /// A disk for who writes `output`: signals are caught from now on.
+    pub(super) fn install(output: &Path) -> Result<Self, Error> {
+        let caught = Interrupt::install();
+        caught.map(Self::new).map_err(|error| Error::io("catch signals while writing", output, error))
+    }
+
+    /// How the work on this disk ended. What failed after a signal failed of it, unless the file is in its place.
+    pub(super) fn settle<T>(&self, done: Result<T, Error>) -> Result<T, Failure> {
+        match (done, self.interrupt.signal()) {
+            (Err(error), Some(signal)) if !error.is_in_place() => Err(Failure::Interrupted { signal }),
+            (done, _) => Ok(done?),
+        }
     }
 
     /// Not the kind `Interrupted`, after which a write is made again.

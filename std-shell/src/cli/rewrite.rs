@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use safestep::{Error, rewrite};
+use safestep::rewrite;
 use safestep_core::Limits;
 
-use super::interrupt::{Interrupt, Interruptible};
+use super::interrupt::Interruptible;
 use super::{Exit, Failure};
 use crate::report::{Screen, human};
 
@@ -43,17 +43,10 @@ Exit codes:
 
 pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Failure> {
     let (input, output) = (&arguments.input, &arguments.output);
-    let interrupt =
-        Interrupt::install().map_err(|error| Error::io("catch signals while writing", output, error))?;
-    let disk = Interruptible::new(interrupt);
+    let disk = Interruptible::install(output)?;
     let mut bar = screen.bar();
     let done = rewrite(&disk, input, output, Limits::default(), &mut |done, total| bar.progress(done, total));
     bar.clear();
-    match (done, disk.interrupt().signal()) {
-        (Ok(rewritten), _) => human::rewritten(screen, output, &rewritten)?,
-        (Err(error), Some(_)) if error.is_in_place() => return Err(error.into()),
-        (Err(_), Some(signal)) => return Err(Failure::Interrupted { signal }),
-        (Err(error), None) => return Err(error.into()),
-    }
+    human::rewritten(screen, output, &disk.settle(done)?)?;
     Ok(Exit::Good)
 }

@@ -1,15 +1,17 @@
-//! Names, dtypes and shapes, then bytes in pieces of any size, become a model file in canonical layout.
+//! Names, dtypes and shapes, then values or bytes in pieces of any size, become a model file in canonical layout.
 //!
 //! The layout is planned first; the data streams through, so memory does not grow with the file. The file appears under
-//! its name whole and durable, or not at all.
+//! its name whole and durable, or not at all. Values are encoded on the way, as the dtype that the plan names; what is of
+//! another dtype already is refused, not converted.
 
 use std::path::Path;
 
+use safestep_core::numbers::{NumbersError, OutOfRange, ValueError, encode_f32, encode_f64};
 use safestep_core::{Dtype, Layout, TensorSpec};
 
 use crate::commit::Commit;
 use crate::disk::Disk;
-use crate::error::{Cause, Error};
+use crate::error::{BadNumber, Cause, Error};
 
 /// A tensor that will be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +24,23 @@ pub struct TensorPlan {
     pub shape: Vec<u64>,
 }
 
-/// A model file in the making. Dropped before [`finish`](Self::finish), it leaves nothing behind.
+/// Elements for a tensor, in row-major order, and what they are.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Values<'a> {
+    /// Numbers for a tensor of any dtype that f32 can be encoded as: the plan's dtype is the wish. Floats are rounded to
+    /// nearest, ties to even; integers are never made by rounding.
+    F32(&'a [f32]),
+    /// Numbers for a tensor of F64, and of no other dtype.
+    F64(&'a [f64]),
+    /// The same for a tensor of any dtype that f64 can be encoded as: they are rounded, once.
+    Rounded(&'a [f64]),
+    /// Elements of that dtype, little-endian and packed as in a file, for a tensor of that dtype and no other.
+    Codes(Dtype, &'a [u8]),
+}
+
+/// A model file in the making. Dropped before [`finish`](Self::finish), it leaves nothing behind; after an error it takes
+/// nothing more.
 ///
 /// ```
 /// use safestep::{ModelWriter, OsDisk, TensorPlan};
@@ -46,21 +64,60 @@ pub struct TensorPlan {
 /// assert_eq!(std::fs::metadata(&path)?.len() % 8, 4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Values become what the plan says:
+///
+/// ```
+/// use safestep::{ModelWriter, OsDisk, TensorPlan, Values};
+/// use safestep_core::{Dtype, numbers::OutOfRange};
+///
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("model.safetensors");
+/// let plan = [TensorPlan { name: "w".into(), dtype: Dtype::F8E4M3, shape: vec![3] }];
+/// let mut writer = ModelWriter::create(&OsDisk, &path, &plan, None)?;
+/// writer.write_values(Values::F32(&[1.0625, 250.0]), OutOfRange::Refuse)?;
+/// let error = writer.write_values(Values::F32(&[449.0]), OutOfRange::Refuse).unwrap_err();
+/// assert!(error.to_string().ends_with(
+///     "\"w\": expected a value of F8_E4M3, found 449 in element 2: it is out of range"
+/// ));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct ModelWriter<'d, D: Disk> {
     commit: Commit<'d, D>,
     /// The tensors that are not complete yet, the next one last.
     rest: Vec<Pending>,
     file_bytes: u64,
     names: Vec<String>,
+    /// The elements that a piece of values has cut off from their group.
+    begun: Group,
+    /// Where values are encoded; empty until there are any.
+    encoded: Vec<u8>,
+    /// Something was refused or failed: the file is not to be finished.
+    over: bool,
 }
 
 struct Pending {
     /// Its place in the caller's list.
     plan: usize,
+    dtype: Dtype,
     /// The bytes that are still to come.
     missing: u64,
     len: u64,
 }
+
+/// Elements below a byte that do not fill whole bytes yet: their codes, and zeros where the others will be.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    codes: [u8; GROUP_BYTES],
+    elements: usize,
+}
+
+/// The longest group that fills whole bytes: four elements in three bytes.
+const GROUP_ELEMENTS: usize = 4;
+const GROUP_BYTES: usize = 3;
+
+/// How many values are encoded at once: whole groups, and with the values themselves within a cache.
+const ENCODED_ELEMENTS: usize = 1 << 15;
 
 impl<'d, D: Disk> ModelWriter<'d, D> {
     /// Plans the layout, begins the file beside `path`, makes room for it and writes its header.
@@ -88,7 +145,8 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         layout.write_header(|piece| commit.write(piece))?;
         let (rest, file_bytes) = (pending(tensors, &layout), layout.file_len().value());
         let names = tensors.iter().map(|plan| plan.name.clone()).collect();
-        let mut writer = Self { commit, rest, file_bytes, names };
+        let (begun, encoded) = (Group::default(), Vec::new());
+        let mut writer = Self { commit, rest, file_bytes, names, begun, encoded, over: false };
         writer.skip_complete();
         Ok(writer)
     }
@@ -103,13 +161,87 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
     /// Writes the next bytes of the data: little-endian, row-major, in pieces of any size, across tensors if you like.
     ///
     /// # Errors
-    /// [`Cause::Refused`] for more bytes than the tensors have; otherwise as [`Commit::write`].
-    pub fn write(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
-        while !bytes.is_empty() {
-            let Some(next) = self.rest.last_mut() else {
+    /// [`Cause::Refused`] for more bytes than the tensors have, or bytes where values have begun a byte;
+    /// [`Cause::Abandoned`] after an earlier error; otherwise as [`Commit::write`].
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.go_on(|writer| writer.put(bytes))
+    }
+
+    /// Writes the next elements of the tensor that is [next](Self::next_tensor), in pieces of any size: also of elements
+    /// below a byte.
+    ///
+    /// `beyond` says what becomes of numbers that the dtype does not hold. No elements at all fit everywhere.
+    ///
+    /// # Errors
+    /// [`Cause::Number`] for a number that the dtype does not hold, with its place in the whole tensor; [`Cause::Unasked`]
+    /// for elements of a dtype that would have to be converted; [`Cause::Refused`] for more elements than the tensor has, or
+    /// in the middle of one; [`Cause::Abandoned`] after an earlier error; otherwise as [`Commit::write`].
+    pub fn write_values(&mut self, values: Values<'_>, beyond: OutOfRange) -> Result<(), Error> {
+        self.go_on(|writer| match values {
+            Values::F32(values) => writer
+                .encode(values, Dtype::F32, &|values, dtype, bytes| encode_f32(values, dtype, bytes, beyond)),
+            Values::F64(values) => {
+                writer.accept(values.len(), Dtype::F64)?;
+                writer.encode(values, Dtype::F64, &|values, dtype, bytes| {
+                    encode_f64(values, dtype, bytes, beyond)
+                })
+            }
+            Values::Rounded(values) => writer
+                .encode(values, Dtype::F64, &|values, dtype, bytes| encode_f64(values, dtype, bytes, beyond)),
+            Values::Codes(dtype, bytes) => {
+                writer.accept(bytes.len(), dtype)?;
+                writer.has_room("bytes", bytes.len(), writer.rest.last().map_or(0, |next| next.missing))?;
+                writer.put(bytes)
+            }
+        })
+    }
+
+    /// Makes the file durable and gives it its name.
+    ///
+    /// # Errors
+    /// [`Cause::Refused`] if a tensor lacks bytes; [`Cause::Abandoned`] after an earlier error; otherwise as
+    /// [`Commit::finish`]. The old file is then as it was.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.go_on(|writer| match writer.rest.last() {
+            None => Ok(()),
+            Some(next) => {
+                let found = next.len.saturating_sub(next.missing);
                 let reason =
-                    format!("W5: expected no more data, found {} bytes behind the last tensor", bytes.len());
-                return Err(self.refuse(reason));
+                    format!("W5: expected {} bytes for {:?}, found {found}", next.len, writer.name(next));
+                Err(writer.refuse(reason))
+            }
+        })?;
+        self.commit.finish()
+    }
+
+    /// The length that the whole file will have, in bytes.
+    pub fn file_len_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+
+    /// Does one step, unless an earlier one failed. A part of what was refused may have been written, so nothing can follow.
+    fn go_on(&mut self, step: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
+        if self.over {
+            return Err(Error::new("write", self.commit.target(), Cause::Abandoned));
+        }
+        let done = step(self);
+        self.over = done.is_err();
+        done
+    }
+
+    /// Appends bytes, however many tensors they are of.
+    fn put(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+        while !bytes.is_empty() {
+            let begun = self.begun.elements > 0;
+            let Some(next) = self.rest.last_mut().filter(|_| !begun) else {
+                let found = bytes.len();
+                return Err(self.refuse(match self.rest.last() {
+                    Some(next) => {
+                        let name = self.name(next);
+                        format!("W5: expected more elements for a byte of {name:?}, found {found} bytes")
+                    }
+                    None => format!("W5: expected no more data, found {found} bytes behind the last tensor"),
+                }));
             };
             let taken = usize::try_from(next.missing).unwrap_or(usize::MAX).min(bytes.len());
             let (piece, tail) = bytes.split_at_checked(taken).unwrap_or((bytes, &[]));
@@ -121,23 +253,117 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         Ok(())
     }
 
-    /// Makes the file durable and gives it its name.
-    ///
-    /// # Errors
-    /// [`Cause::Refused`] if a tensor lacks bytes; otherwise as [`Commit::finish`]. The old file is then as it was.
-    pub fn finish(self) -> Result<(), Error> {
-        if let Some(next) = self.rest.last() {
-            let name = self.names.get(next.plan).map_or("", String::as_str);
-            let found = next.len.saturating_sub(next.missing);
-            let reason = format!("W5: expected {} bytes for {name:?}, found {found}", next.len);
-            return Err(self.refuse(reason));
+    /// Encodes values of the dtype `from` as that of the next tensor, and appends them.
+    fn encode<T: Copy + Default>(
+        &mut self,
+        values: &[T],
+        from: Dtype,
+        encode: &Encode<'_, T>,
+    ) -> Result<(), Error> {
+        let Some(group) = self.group_for(values.len())? else { return Ok(()) };
+        let begun = self.begun.elements;
+        let missing = if begun == 0 { 0 } else { group.saturating_sub(begun).min(values.len()) };
+        let (first, rest) = values.split_at_checked(missing).unwrap_or((values, &[]));
+        self.encode_part(first, group, from, encode)?;
+        let (whole, last) = rest.split_at_checked(rest.len() - rest.len() % group).unwrap_or((rest, &[]));
+        for values in whole.chunks(ENCODED_ELEMENTS) {
+            self.encode_groups(values, from, encode)?;
         }
-        self.commit.finish()
+        self.encode_part(last, group, from, encode)
     }
 
-    /// The length that the whole file will have, in bytes.
-    pub fn file_len_bytes(&self) -> u64 {
-        self.file_bytes
+    /// How many elements of the next tensor fill whole bytes, if it takes so many; `None` for no elements.
+    fn group_for(&self, elements: usize) -> Result<Option<usize>, Error> {
+        if elements == 0 {
+            return Ok(None);
+        }
+        let Some(next) = self.rest.last() else {
+            return self.has_room("elements", elements, 0).map(|()| None);
+        };
+        let bits = u64::from(next.dtype.bits());
+        if next.done_bits() % bits != 0 {
+            let reason = format!(
+                "W5: expected more bytes for an element of {:?}, found {elements} elements",
+                self.name(next)
+            );
+            return Err(self.refuse(reason));
+        }
+        let missing = next.missing.saturating_mul(8) / bits;
+        let missing = missing.saturating_sub(u64::try_from(self.begun.elements).unwrap_or_default());
+        self.has_room("elements", elements, missing)?;
+        Ok(Some(match bits {
+            4 => 2,
+            6 => GROUP_ELEMENTS,
+            _ => 1,
+        }))
+    }
+
+    /// Encodes whole groups, at most [`ENCODED_ELEMENTS`].
+    fn encode_groups<T>(&mut self, values: &[T], from: Dtype, encode: &Encode<'_, T>) -> Result<(), Error> {
+        let Some(next) = self.rest.last() else { return Ok(()) };
+        let dtype = next.dtype;
+        let len = values.len().saturating_mul(usize::try_from(dtype.bits()).unwrap_or_default()) / 8;
+        let mut encoded = std::mem::take(&mut self.encoded);
+        if encoded.len() < len {
+            encoded.resize(len, 0);
+        }
+        let bytes = encoded.get_mut(..len).unwrap_or_default();
+        encode(values, dtype, bytes).map_err(|error| self.refuse_number(error, from))?;
+        self.put(bytes)?;
+        self.encoded = encoded;
+        Ok(())
+    }
+
+    /// Encodes a part of a group, after what is there of it already; the group is appended when it is whole.
+    fn encode_part<T: Copy + Default>(
+        &mut self,
+        values: &[T],
+        group: usize,
+        from: Dtype,
+        encode: &Encode<'_, T>,
+    ) -> Result<(), Error> {
+        let Some(next) = self.rest.last().filter(|_| !values.is_empty()) else { return Ok(()) };
+        // The code of zero is zero in every format below a byte, so groups with zeros for what is elsewhere add up.
+        let mut padded = [T::default(); GROUP_ELEMENTS];
+        for (place, &value) in padded.iter_mut().skip(self.begun.elements).zip(values) {
+            *place = value;
+        }
+        let len = group.saturating_mul(usize::try_from(next.dtype.bits()).unwrap_or_default()) / 8;
+        let mut codes = [0; GROUP_BYTES];
+        let (padded, bytes) =
+            (padded.get(..group).unwrap_or_default(), codes.get_mut(..len).unwrap_or_default());
+        encode(padded, next.dtype, bytes).map_err(|error| self.refuse_number(error, from))?;
+        for (all, more) in self.begun.codes.iter_mut().zip(codes) {
+            *all |= more;
+        }
+        self.begun.elements = self.begun.elements.saturating_add(values.len());
+        if self.begun.elements < group {
+            return Ok(());
+        }
+        let whole = std::mem::take(&mut self.begun);
+        self.put(whole.codes.get(..len).unwrap_or_default())
+    }
+
+    /// Whether elements of that dtype can go into the next tensor as they are.
+    fn accept(&self, count: usize, found: Dtype) -> Result<(), Error> {
+        match self.rest.last() {
+            Some(next) if count > 0 && next.dtype != found => Err(self.refuse_dtype(next, found)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the next tensor takes so many more.
+    fn has_room(&self, what: &str, count: usize, missing: u64) -> Result<(), Error> {
+        if u64::try_from(count).is_ok_and(|count| count <= missing) {
+            return Ok(());
+        }
+        let reason = match self.rest.last() {
+            Some(next) => {
+                format!("W5: expected at most {missing} more {what} for {:?}, found {count}", self.name(next))
+            }
+            None => format!("W5: expected no more data, found {count} {what} behind the last tensor"),
+        };
+        Err(self.refuse(reason))
     }
 
     fn skip_complete(&mut self) {
@@ -146,8 +372,42 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         }
     }
 
+    fn name(&self, pending: &Pending) -> &str {
+        self.names.get(pending.plan).map_or("", String::as_str)
+    }
+
     fn refuse(&self, reason: String) -> Error {
         Error::new("write", self.commit.target(), Cause::Refused(reason))
+    }
+
+    fn refuse_dtype(&self, next: &Pending, found: Dtype) -> Error {
+        let because = Cause::Unasked { tensor: self.name(next).into(), expected: next.dtype, found };
+        Error::new("write", self.commit.target(), because)
+    }
+
+    /// The error for values of the dtype `from` that were not encoded; they began where the next bytes go.
+    fn refuse_number(&self, error: NumbersError, from: Dtype) -> Error {
+        let Some(next) = self.rest.last() else { return self.refuse(error.to_string()) };
+        match error {
+            NumbersError::Type { .. } => self.refuse_dtype(next, from),
+            NumbersError::Length { .. } => self.refuse(error.to_string()),
+            NumbersError::Value(error) => {
+                let before = next.done_bits() / u64::from(next.dtype.bits());
+                let error = ValueError { index: error.index.saturating_add(before), ..error };
+                let because = Cause::Number(Box::new(BadNumber { tensor: self.name(next).into(), error }));
+                Error::new("write", self.commit.target(), because)
+            }
+        }
+    }
+}
+
+/// One of the core's encoders.
+type Encode<'e, T> = dyn Fn(&[T], Dtype, &mut [u8]) -> Result<(), NumbersError> + 'e;
+
+impl Pending {
+    /// What is written of it. The layout has counted all its bits in 64 bits.
+    fn done_bits(&self) -> u64 {
+        self.len.saturating_sub(self.missing).saturating_mul(8)
     }
 }
 
@@ -159,7 +419,8 @@ fn pending(tensors: &[TensorPlan], layout: &Layout<'_, '_>) -> Vec<Pending> {
     planned
         .map(|spec| {
             let len = spec.span().len().value();
-            Pending { plan: places.get(spec.name()).copied().unwrap_or_default(), missing: len, len }
+            let plan = places.get(spec.name()).copied().unwrap_or_default();
+            Pending { plan, dtype: spec.dtype(), missing: len, len }
         })
         .collect()
 }

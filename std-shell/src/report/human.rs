@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use safestep::{BadFile, Rewritten, terminal_safe};
+use safestep::{BadFile, Converted, Rewritten, terminal_safe};
 use safestep_core::{Entry, Index, Notes, Rule};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::table::{Align, Table};
 use super::totals::Sum;
 use super::words::{about, bytes, note, plural, shape, shortened, shown};
-use super::{Checking, Inspecting, Palette, Screen, Shown, Totals, grouped};
+use super::{Checking, Converting, Inspecting, Palette, Screen, Shown, Totals, grouped};
 
 /// The report of `inspect`: a table for each file, then the totals.
 #[derive(Debug)]
@@ -136,7 +136,7 @@ fn tensors(screen: &mut Screen, entries: &[Entry<'_>]) -> io::Result<()> {
     table.print(&mut screen.out, 2, screen.width, screen.palette.strong)
 }
 
-/// The report of `check`: a line for each file, and its notes.
+/// The reports of `check`, a line for each file and its notes, and of `convert`, a line and a table.
 #[derive(Debug)]
 pub(crate) struct Lines;
 
@@ -163,6 +163,53 @@ impl Checking for Lines {
             screen.remark(&format!("{}: {}", plural(files, "file"), parts.join(", ")));
         }
         Ok(())
+    }
+}
+
+impl Converting for Lines {
+    fn converted(&self, screen: &mut Screen, output: &Path, done: &Converted) -> io::Result<()> {
+        let Palette { good, .. } = screen.palette;
+        let (mut all, mut changed) = (0_u64, 0_u64);
+        for ((from, to), pair) in &done.pairs {
+            all = all.saturating_add(pair.tensors);
+            changed = changed.saturating_add(if from == to { 0 } else { pair.tensors });
+        }
+        let of = if changed == all {
+            plural(all, "tensor")
+        } else {
+            format!("{} of {}", grouped(changed), plural(all, "tensor"))
+        };
+        writeln!(
+            screen.out,
+            "{}: {good}written{good:#}, {of} converted, {} became {}",
+            terminal_safe(output),
+            bytes(done.bytes_before),
+            bytes(done.bytes_after),
+        )?;
+        if all == 0 {
+            return Ok(());
+        }
+        writeln!(screen.out)?;
+        let mut table = Table::new([
+            ("from", Align::Left),
+            ("to", Align::Left),
+            ("tensors", Align::Right),
+            ("before", Align::Right),
+            ("after", Align::Right),
+        ]);
+        // The largest dtype first, and what was copied last.
+        let mut pairs: Vec<_> = done.pairs.iter().collect();
+        pairs.sort_by_key(|((from, to), _)| (from == to, Reverse((*from, *to))));
+        for ((from, to), pair) in pairs {
+            table.row([
+                from.name().into(),
+                if from == to { "as it was" } else { to.name() }.into(),
+                grouped(pair.tensors),
+                bytes(pair.bytes_before),
+                bytes(pair.bytes_after),
+            ]);
+        }
+        table.print(&mut screen.out, 2, screen.width, screen.palette.strong)
     }
 }
 

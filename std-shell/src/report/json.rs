@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
-use safestep::{BadFile, terminal_safe};
+use safestep::{BadFile, Converted, terminal_safe};
 use safestep_core::{Dtype, JsonStr, Metadata, Notes, Rule, Shape};
 use serde::Serialize;
 use serde::ser::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter};
 
 use super::totals::Sum;
-use super::{Checking, Inspecting, Screen, Shown, Totals, words};
+use super::{Checking, Converting, Inspecting, Screen, Shown, Totals, words};
 
 /// The report of `inspect`: one document, of which each file is printed as it comes.
 #[derive(Debug)]
@@ -132,7 +132,7 @@ impl Serialize for ByDtype<'_> {
     }
 }
 
-/// The report of `check`: an object a line.
+/// The reports of `check`, an object a line, and of `convert`, one object.
 #[derive(Debug)]
 pub(crate) struct Lines;
 
@@ -163,6 +163,43 @@ impl Checking for Lines {
     fn end(&self, _screen: &mut Screen, _good: u64, _bad: u64, _unreadable: u64) -> io::Result<()> {
         Ok(())
     }
+}
+
+impl Converting for Lines {
+    fn converted(&self, screen: &mut Screen, output: &Path, done: &Converted) -> io::Result<()> {
+        let tensors = done.pairs.iter().rev().map(|(&(from, to), pair)| Pair {
+            from: from.name(),
+            to: to.name(),
+            tensors: pair.tensors,
+            bytes_before: pair.bytes_before,
+            bytes_after: pair.bytes_after,
+        });
+        let document = Conversion {
+            path: output.to_string_lossy(),
+            bytes_before: done.bytes_before,
+            bytes_after: done.bytes_after,
+            tensors: tensors.collect(),
+        };
+        put(&mut screen.out, &document)?;
+        writeln!(screen.out)
+    }
+}
+
+#[derive(Serialize)]
+struct Conversion<'a> {
+    path: Cow<'a, str>,
+    bytes_before: u64,
+    bytes_after: u64,
+    tensors: Vec<Pair>,
+}
+
+#[derive(Serialize)]
+struct Pair {
+    from: &'static str,
+    to: &'static str,
+    tensors: u64,
+    bytes_before: u64,
+    bytes_after: u64,
 }
 
 #[derive(Serialize)]

@@ -54,7 +54,7 @@ pub(super) fn plural(count: u64, what: &str) -> String {
 
 /// Text from a file as a person gets it: safe for a terminal, and without its middle if it is longer than any honest
 /// name. Otherwise one hostile name would bury everything else.
-pub(super) fn shown(text: &impl Display) -> String {
+pub(crate) fn shown(text: &impl Display) -> String {
     shortened(&terminal_safe(&text.to_string()).to_string(), LONGEST)
 }
 
