@@ -15,6 +15,7 @@ pub(crate) mod json;
 
 pub(crate) mod tour;
 
+use std::cmp::Reverse;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,8 +24,8 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 use indicatif::{ProgressBar, ProgressStyle};
-use safestep::{BadFile, Cause, Converted, Error, Model, terminal_safe};
-use safestep_core::{Entry, Notes};
+use safestep::{BadFile, Cause, Converted, ConvertedPair, Error, Model, terminal_safe};
+use safestep_core::{Dtype, Entry, Notes};
 
 pub(crate) use totals::Totals;
 pub(crate) use words::{grouped, shown as tensor_name};
@@ -57,6 +58,13 @@ pub(crate) trait Checking {
 pub(crate) trait Converting {
     /// The new file is in its place.
     fn converted(&self, screen: &mut Screen, output: &Path, done: &Converted) -> io::Result<()>;
+}
+
+/// What a conversion did, the largest dtype first, and what was copied last.
+fn in_order(done: &Converted) -> Vec<((Dtype, Dtype), ConvertedPair)> {
+    let mut pairs: Vec<_> = done.pairs.iter().map(|(&dtypes, &pair)| (dtypes, pair)).collect();
+    pairs.sort_by_key(|&((from, to), _)| (from == to, Reverse((from, to))));
+    pairs
 }
 
 /// A file, and the tensors of it that are to be shown.
@@ -122,7 +130,7 @@ impl Screen {
     }
 
     /// Says something on standard error that is nothing wrong.
-    fn remark(&mut self, what: &str) {
+    pub(crate) fn remark(&mut self, what: &str) {
         let _ = self.out.flush();
         let Palette { dim, .. } = self.talk;
         say(&format!("{dim}{what}{dim:#}\n"));

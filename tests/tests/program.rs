@@ -5,6 +5,7 @@
 mod check;
 mod inspect;
 mod rewrite;
+mod convert;
 mod demo;
 mod help;
 mod bad_input;
@@ -113,7 +114,13 @@ fn names(directory: &Path) -> Vec<OsString> {
 
 /// A model of one tensor of `len` zeros, which take no room on the disk.
 fn sparse_model(path: &Path, len: u64) {
-    let mut header = format!("{{\"w\":{{\"dtype\":\"U8\",\"shape\":[{len}],\"data_offsets\":[0,{len}]}}}}");
+    sparse_tensor(path, "U8", len, len);
+}
+
+/// The same of any dtype: so many elements in `len` bytes.
+fn sparse_tensor(path: &Path, dtype: &str, elements: u64, len: u64) {
+    let mut header =
+        format!("{{\"w\":{{\"dtype\":\"{dtype}\",\"shape\":[{elements}],\"data_offsets\":[0,{len}]}}}}");
     while header.len() % 8 != 0 {
         header.push(' ');
     }

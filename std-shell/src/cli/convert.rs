@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use globset::GlobMatcher;
-use safestep::{Access, FLOATS, Model, convert};
-use safestep_core::numbers::OutOfRange;
+use safestep::{Access, Cause, FLOATS, Model, convert};
+use safestep_core::numbers::{OutOfRange, Refusal};
 use safestep_core::{Dtype, Entry, Limits};
 
 use super::interrupt::Interruptible;
@@ -98,7 +98,10 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
     let mut progress = |done, total| bar.progress(done, total);
     let done = convert(&disk, &model, output, &target, beyond, &mut progress);
     bar.clear();
-    let converted = disk.settle(done)?;
+    let converted = match disk.settle(done) {
+        Ok(converted) => converted,
+        Err(failure) => return arguments.advise(failure, screen),
+    };
     let report: &dyn Converting = if arguments.json { &json::Lines } else { &human::Lines };
     report.converted(screen, output, &converted)?;
     Ok(Exit::Good)
@@ -115,6 +118,22 @@ impl Arguments {
             (None, Some(to)) if FLOATS.contains(&found) && found != Dtype::F8E8M0 => to,
             (None, _) => found,
         }
+    }
+
+    /// A value that is out of range can be saturated; who did not know that learns it.
+    fn advise(&self, failure: Failure, screen: &mut Screen) -> Result<Exit, Failure> {
+        if let Failure::File(error) = &failure
+            && let Cause::Number(bad) = error.because()
+            && bad.error.refusal == Refusal::OutOfRange
+            && !self.saturate
+        {
+            screen.complain_of(error);
+            screen.remark(
+                "with --saturate it would become the largest value; --tensor GLOB=DTYPE makes an exception",
+            );
+            return Ok(Exit::Bad);
+        }
+        Err(failure)
     }
 
     /// Whether each --tensor names floats, and at least one.

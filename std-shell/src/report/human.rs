@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::table::{Align, Table};
 use super::totals::Sum;
 use super::words::{about, bytes, note, plural, shape, shortened, shown};
-use super::{Checking, Converting, Inspecting, Palette, Screen, Shown, Totals, grouped};
+use super::{Checking, Converting, Inspecting, Palette, Screen, Shown, Totals, grouped, in_order};
 
 /// The report of `inspect`: a table for each file, then the totals.
 #[derive(Debug)]
@@ -197,10 +197,7 @@ impl Converting for Lines {
             ("before", Align::Right),
             ("after", Align::Right),
         ]);
-        // The largest dtype first, and what was copied last.
-        let mut pairs: Vec<_> = done.pairs.iter().collect();
-        pairs.sort_by_key(|((from, to), _)| (from == to, Reverse((*from, *to))));
-        for ((from, to), pair) in pairs {
+        for ((from, to), pair) in in_order(done) {
             table.row([
                 from.name().into(),
                 if from == to { "as it was" } else { to.name() }.into(),

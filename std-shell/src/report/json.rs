@@ -13,7 +13,7 @@ use serde::ser::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter};
 
 use super::totals::Sum;
-use super::{Checking, Converting, Inspecting, Screen, Shown, Totals, words};
+use super::{Checking, Converting, Inspecting, Screen, Shown, Totals, in_order, words};
 
 /// The report of `inspect`: one document, of which each file is printed as it comes.
 #[derive(Debug)]
@@ -167,7 +167,7 @@ impl Checking for Lines {
 
 impl Converting for Lines {
     fn converted(&self, screen: &mut Screen, output: &Path, done: &Converted) -> io::Result<()> {
-        let tensors = done.pairs.iter().rev().map(|(&(from, to), pair)| Pair {
+        let tensors = in_order(done).into_iter().map(|((from, to), pair)| Pair {
             from: from.name(),
             to: to.name(),
             tensors: pair.tensors,

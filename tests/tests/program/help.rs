@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::run;
 
-const COMMANDS: [&str; 6] = ["inspect", "check", "rewrite", "demo", "completions", "man"];
+const COMMANDS: [&str; 7] = ["inspect", "check", "rewrite", "convert", "demo", "completions", "man"];
 
 #[test]
 fn short_help_is_one_screen_and_long_help_has_examples_and_exit_codes() {
@@ -18,7 +18,7 @@ fn short_help_is_one_screen_and_long_help_has_examples_and_exit_codes() {
 
         let long = run(command.into_iter().chain(["--help"]));
         assert!(long.expect(0).contains("Examples:\n  safestep "), "{}", long.out);
-        let judges = matches!(command, None | Some("inspect" | "check" | "rewrite"));
+        let judges = matches!(command, None | Some("inspect" | "check" | "rewrite" | "convert"));
         assert_eq!(long.out.contains("Exit codes:"), judges, "{}", long.out);
         assert_eq!((short.err.as_str(), long.err.as_str()), ("", ""));
     }
@@ -49,6 +49,13 @@ fn wrong_usage_is_2_with_silence_on_standard_output() {
         (&["inspect", "--sort", "colour", "x"], "invalid value 'colour'"),
         (&["inspect", "--json", "--sort", "name", "x"], "cannot be used with"),
         (&["inspect", "--color", "pink", "x"], "invalid value 'pink'"),
+        (&["convert", "in", "out"], "--to <DTYPE>"),
+        (&["convert", "in", "out", "--to", "I32"], "invalid value 'I32' for '--to <DTYPE>'"),
+        (&["convert", "in", "out", "--to", "bf16"], "[possible values: F64, F32, BF16, F16, "),
+        (&["convert", "in", "out", "--tensor", "BF16"], "expected GLOB=DTYPE, found no '='"),
+        (&["convert", "in", "out", "--tensor", "w=I32"], "expected a floating dtype (F64, F32, BF16, F16, "),
+        (&["convert", "in", "out", "--tensor", "w=half"], "found \"half\""),
+        (&["convert", "in", "out", "--tensor", "[=F32"], "unclosed character class"),
         (&["completions", "dos"], "invalid value 'dos'"),
         (&["man", "judge"], "invalid value 'judge'"),
         (&["check", "--\u{1b}[2J\u{9b}31m", "x"], "unexpected argument '--\\u{9b}31m'"),

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest as _, Sha256};
 
 use super::inspect::expected;
-use super::{Ran, collect, fixtures, names, program, run, run_in, skipped, sparse_model};
+use super::{Ran, collect, fixtures, names, program, run, run_in, skipped, sparse_model, sparse_tensor};
 
 pub(super) fn sha256(path: &Path) -> String {
     let digest = Sha256::digest(fs::read(path).unwrap());
@@ -75,7 +75,7 @@ fn in_place_through_a_link_with_the_permissions_it_had() {
 }
 
 /// What stands in a directory: names and contents.
-fn image(directory: &Path) -> Vec<(OsString, Option<Vec<u8>>)> {
+pub(super) fn image(directory: &Path) -> Vec<(OsString, Option<Vec<u8>>)> {
     names(directory)
         .into_iter()
         .map(|name| {
@@ -190,17 +190,18 @@ impl Drop for Mount<'_> {
     }
 }
 
-/// Begins a rewrite that takes a while, disturbs it as soon as its temporary file is there, and looks at what is left:
+/// Begins a rewrite or a conversion that takes a while, disturbs it as soon as its temporary file is there, and looks at what is left:
 /// the output as it was, and nothing new. A machine that is too busy to disturb it in time tries again.
-fn disturbed(disturb: impl Fn(&Child, &Path)) -> Ran {
+pub(super) fn disturbed(command: &[&str], disturb: impl Fn(&Child, &Path)) -> Ran {
     for _ in 0..10 {
         let directory = tempfile::tempdir().unwrap();
         let input = directory.path().join("in.safetensors");
-        sparse_model(&input, 400_000_000);
+        sparse_tensor(&input, "F32", 100_000_000, 400_000_000);
         fs::write(directory.path().join("out.safetensors"), "the old output").unwrap();
         let child = program()
             .current_dir(directory.path())
-            .args(["rewrite", "in.safetensors", "out.safetensors"])
+            .args(command)
+            .args(["in.safetensors", "out.safetensors"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -217,13 +218,13 @@ fn disturbed(disturb: impl Fn(&Child, &Path)) -> Ran {
             return ran;
         }
     }
-    panic!("each rewrite was over before it was disturbed");
+    panic!("each was over before it was disturbed");
 }
 
 #[test]
 fn a_signal_leaves_nothing_behind() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
-        let ran = disturbed(|child, _| {
+        let ran = disturbed(&["rewrite"], |child, _| {
             Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
         });
         assert_eq!(ran.expect(code), "");
@@ -233,7 +234,7 @@ fn a_signal_leaves_nothing_behind() {
 
 #[test]
 fn an_input_that_shrinks_meanwhile() {
-    let ran = disturbed(|_, input| {
+    let ran = disturbed(&["rewrite"], |_, input| {
         fs::File::options().write(true).open(input).unwrap().set_len(1000).unwrap();
     });
     assert_eq!(ran.expect(3), "");
