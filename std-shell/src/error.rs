@@ -391,6 +391,34 @@ mod tests {
     }
 
     #[test]
+    fn refused_numbers_say_where_they_stand() {
+        use safestep_core::numbers::{Number, Refusal};
+        let error = ValueError {
+            dtype: Dtype::F8E4M3,
+            index: 7,
+            value: Number::F32(449.0),
+            refusal: Refusal::OutOfRange,
+        };
+        let tensor = "a\nb".to_string();
+        let unasked = Cause::Unasked { tensor: tensor.clone(), expected: Dtype::F32, found: Dtype::F64 };
+        let table = [
+            (
+                Cause::Number(Box::new(BadNumber { tensor, error })),
+                r#"cannot write m: "a\nb": expected a value of F8_E4M3, found 449 in element 7: it is out of range"#,
+            ),
+            (
+                unasked,
+                r#"cannot write m: "a\nb": expected elements of F32, found F64, and nothing is converted unasked"#,
+            ),
+        ];
+        for (because, shown) in table {
+            let error = Error::new("write", "m", because);
+            assert_eq!((error.to_string().as_str(), error.blame()), (shown, Blame::Data));
+            assert_eq!(error.source().is_some(), matches!(error.because(), Cause::Number(_)));
+        }
+    }
+
+    #[test]
     fn an_error_is_one_line() {
         let not_found = || io::Error::from(io::ErrorKind::NotFound);
         let table = [

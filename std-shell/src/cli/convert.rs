@@ -129,7 +129,7 @@ impl Arguments {
         {
             screen.complain_of(error);
             screen.remark(
-                "with --saturate it would become the largest value; --tensor GLOB=DTYPE makes an exception",
+                "with --saturate it becomes the largest value; with --tensor GLOB=DTYPE its tensor becomes something else",
             );
             return Ok(Exit::Bad);
         }
