@@ -16,6 +16,7 @@ mod demo;
 mod inspect;
 mod man;
 mod rewrite;
+mod show;
 
 use std::ffi::OsString;
 use std::io;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use safestep::{Blame, Error};
 
-use crate::report::{self, Screen};
+use crate::report::{self, Screen, Trouble};
 
 /// Judges, shows, rewrites and converts safetensors model files.
 #[derive(Debug, Parser)]
@@ -33,7 +34,7 @@ use crate::report::{self, Screen};
     about = "Judges, shows, rewrites and converts safetensors model files",
     long_about = "Judges, shows, rewrites and converts safetensors model files.\n\n\
         A file is good if it keeps every rule of the format; otherwise the first broken rule, its place in the \
-        file and the tensor are named. To judge and to show, only headers are read, so the size of a model does not matter.",
+        file and the tensor are named. Judging reads only headers, so the size of a model does not matter.",
     after_help = "'safestep demo' shows all of it in a second; 'safestep --help' has examples and exit codes.",
     after_long_help = AFTER_HELP
 )]
@@ -53,6 +54,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Inspect(inspect::Arguments),
+    Show(show::Arguments),
     Check(check::Arguments),
     Rewrite(rewrite::Arguments),
     Convert(convert::Arguments),
@@ -65,6 +67,7 @@ const AFTER_HELP: &str = "\
 Examples:
   safestep inspect model.safetensors          what is in it, as a table
   safestep inspect --json models/             the same for programs, of a whole directory
+  safestep show model.safetensors lm_head.weight   values of a tensor
   safestep check --quiet --recursive models/  silence if all of them are good
   safestep rewrite odd.safetensors new.safetensors
   safestep convert model.safetensors half.safetensors --to BF16
@@ -103,6 +106,8 @@ enum Failure {
     Output(io::Error),
     /// A file could not be read or written, or was judged bad.
     File(Error),
+    /// The arguments do not fit what is in the file.
+    Usage(String),
     /// Something that cannot happen has happened; the fault is ours.
     Surprise(String),
     /// A signal, by its number; what was begun has been cleaned up.
@@ -118,6 +123,15 @@ impl From<io::Error> for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::File(error)
+    }
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Read(error) => Self::File(error),
+            Trouble::Write(error) => Self::Output(error),
+        }
     }
 }
 
@@ -158,6 +172,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut screen = Screen::new(cli.color);
     let done = match &cli.command {
         Command::Inspect(arguments) => inspect::run(arguments, &mut screen),
+        Command::Show(arguments) => show::run(arguments, &mut screen),
         Command::Check(arguments) => check::run(arguments, &mut screen),
         Command::Rewrite(arguments) => rewrite::run(arguments, &mut screen),
         Command::Convert(arguments) => convert::run(arguments, &mut screen),
@@ -197,6 +212,10 @@ fn fail(failure: Failure, screen: &mut Screen) -> ExitCode {
             tally.count(error.blame());
             screen.complain_of(&error);
             tally.exit().into()
+        }
+        Failure::Usage(what) => {
+            screen.complain(&what);
+            Exit::Usage.into()
         }
         Failure::Surprise(what) => {
             screen.complain(&format!("this should not happen, please report it: {what}"));

@@ -3,7 +3,7 @@
 //! The judging itself is done by [`safestep_core`], which is re-exported. Data flows one way; the modules stand in its order,
 //! and each uses only those before it:
 //!
-//! path -> disk -> bytes by pread or map -> judged model -> streamed out through one commit path
+//! path -> disk -> bytes by pread or map -> judged model -> numbers, statistics -> streamed out through one commit path
 //!
 //! No function here panics on any input. `unsafe` lives in [`mapped`] and nowhere else.
 #![deny(unsafe_code)]
@@ -30,6 +30,7 @@ pub use model::{
     Access, Converted, ConvertedPair, FLOATS, Model, ModelWriter, Rewritten, TensorPlan, Values, convert,
     rewrite,
 };
+pub use model::{Block, Counts, Extent, Histogram, Spread, Stats, ValueReader};
 pub use read_at::{FileReader, ReadAt};
 pub use safestep_core;
 

@@ -3,6 +3,10 @@
 
 pub mod file;
 
+pub mod values;
+
+pub mod stats;
+
 pub mod write;
 
 pub mod convert;
@@ -12,4 +16,6 @@ pub mod rewrite;
 pub use convert::{Converted, ConvertedPair, FLOATS, convert};
 pub use file::{Access, Model};
 pub use rewrite::{Rewritten, rewrite};
+pub use stats::{Counts, Extent, Histogram, Spread, Stats};
+pub use values::{Block, ValueReader};
 pub use write::{ModelWriter, TensorPlan, Values};

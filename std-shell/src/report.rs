@@ -9,9 +9,15 @@ mod table;
 
 mod totals;
 
+mod numbers;
+
+mod histogram;
+
 pub(crate) mod human;
 
 pub(crate) mod json;
+
+pub(crate) mod show;
 
 pub(crate) mod tour;
 
@@ -27,8 +33,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use safestep::{BadFile, Cause, Converted, ConvertedPair, Error, Model, terminal_safe};
 use safestep_core::{Dtype, Entry, Notes};
 
+pub(crate) use show::{Form, Part, Picked};
 pub(crate) use totals::Totals;
-pub(crate) use words::{grouped, shown as tensor_name};
+pub(crate) use words::{grouped, plural, shown as tensor_name};
 
 /// What a report of `inspect` is told, in this order.
 pub(crate) trait Inspecting {
@@ -65,6 +72,27 @@ fn in_order(done: &Converted) -> Vec<((Dtype, Dtype), ConvertedPair)> {
     let mut pairs: Vec<_> = done.pairs.iter().map(|(&dtypes, &pair)| (dtypes, pair)).collect();
     pairs.sort_by_key(|&((from, to), _)| (from == to, Reverse((from, to))));
     pairs
+}
+
+/// Why a report that reads while it prints could not be finished.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The file could not be read.
+    Read(Error),
+    /// The output could not be written.
+    Write(io::Error),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
 }
 
 /// A file, and the tensors of it that are to be shown.

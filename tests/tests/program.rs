@@ -4,6 +4,7 @@
 
 mod check;
 mod inspect;
+mod show;
 mod rewrite;
 mod convert;
 mod demo;

@@ -15,7 +15,7 @@ use crate::report::Screen;
 pub(super) struct Arguments {
     /// The subcommand; without it the page of the whole program.
     #[arg(value_name = "COMMAND", hide_possible_values = true)]
-    #[arg(value_parser = PossibleValuesParser::new(["inspect", "check", "rewrite", "convert", "demo", "completions", "man"]))]
+    #[arg(value_parser = PossibleValuesParser::new(["inspect", "show", "check", "rewrite", "convert", "demo", "completions", "man"]))]
     command: Option<String>,
 }
 

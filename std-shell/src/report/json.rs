@@ -96,7 +96,7 @@ struct Sums<'a> {
 }
 
 /// A string of the header, unescaped on the way.
-struct Text<'a>(JsonStr<'a>);
+pub(super) struct Text<'a>(pub(super) JsonStr<'a>);
 
 impl Serialize for Text<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -107,7 +107,7 @@ impl Serialize for Text<'_> {
     }
 }
 
-struct Dims<'a>(Shape<'a>);
+pub(super) struct Dims<'a>(pub(super) Shape<'a>);
 
 impl Serialize for Dims<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -242,7 +242,7 @@ fn put_line(screen: &mut Screen, line: &Line<'_>) -> io::Result<()> {
     writeln!(screen.out)
 }
 
-fn put(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+pub(super) fn put(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     Ok(value.serialize(&mut serde_json::Serializer::with_formatter(out, TerminalSafe))?)
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn grouped(count: u64) -> String {
 }
 
 /// `1 tensor`, `2 tensors`.
-pub(super) fn plural(count: u64, what: &str) -> String {
+pub(crate) fn plural(count: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 

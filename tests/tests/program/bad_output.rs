@@ -9,6 +9,9 @@ use super::{collect, program};
 const COMMANDS: &[&[&str]] = &[
     &["inspect", "reference"],
     &["inspect", "--json", "reference"],
+    &["show", "mlx/dtypes.safetensors", "float32"],
+    &["show", "mlx/dtypes.safetensors", "float32", "--json"],
+    &["show", "mlx/dtypes.safetensors", "float32", "--stats"],
     &["check", "rules"],
     &["check", "--json", "rules"],
     &["demo"],
