@@ -1,8 +1,8 @@
 //! Blocks of numbers become statistics: twice the same blocks, in constant memory.
 //!
-//! The first pass, [`Extent`], counts and finds the ends; the second, [`Spread`], knows the mean and how wide the bins of
-//! the histogram are. What is no finite number is counted, and takes part in nothing else. Sums are f64, compensated and
-//! scaled so that they neither overflow nor drown.
+//! The first pass, [`Extent`], counts, adds and finds the ends; the second, [`Spread`], knows from it the mean and the bins
+//! of the histogram. What is no finite number is counted, and takes part in nothing else. Sums are f64 and compensated;
+//! those of the second pass are of scaled numbers, so that they neither overflow nor drown.
 
 use safestep_core::Dtype;
 use safestep_core::numbers::Number;
@@ -20,7 +20,7 @@ pub struct Extent {
     least_long: i128,
     greatest_long: i128,
     sum_long: i128,
-    /// The sum of the finite numbers, scaled by [`SMALL`].
+    /// The sum of the finite numbers, unless it overflows.
     sum: Sum,
     measures: Vec<f64>,
 }
@@ -41,9 +41,6 @@ pub struct Counts {
     /// Negative infinities.
     pub negative_infinities: u64,
 }
-
-/// 2^-64: as many of the largest f64 as can be counted do not overflow.
-const SMALL: f64 = 1.0 / (1_u128 << 64) as f64;
 
 impl Extent {
     /// Takes a block into account.
@@ -75,7 +72,7 @@ impl Extent {
                 counts.zeros = counts.zeros.saturating_add((value == 0.0).into());
                 self.least = if value < self.least { value } else { self.least };
                 self.greatest = if value > self.greatest { value } else { self.greatest };
-                sum.add(value * SMALL);
+                sum.add(value);
             } else if value.is_nan() {
                 counts.nan = counts.nan.saturating_add(1);
             } else if value > 0.0 {
@@ -87,12 +84,13 @@ impl Extent {
         (self.counts, self.sum) = (counts, sum);
     }
 
-    fn mean(&self) -> f64 {
-        let finite = self.counts.finite.max(1) as f64;
-        match self.dtype {
-            Some(Dtype::I64 | Dtype::U64) => self.sum_long as f64 / finite,
-            _ => self.sum.value() / finite / SMALL,
-        }
+    /// The mean, if the sum has not overflowed.
+    fn mean(&self) -> Option<f64> {
+        let sum = match self.dtype? {
+            Dtype::I64 | Dtype::U64 => self.sum_long as f64,
+            _ => self.sum.value(),
+        };
+        Some(sum / self.counts.finite as f64).filter(|mean| mean.is_finite())
     }
 
     /// An end as a number of the dtype.
@@ -125,10 +123,11 @@ fn long(number: Number) -> Option<i128> {
 #[derive(Clone, Debug)]
 pub struct Spread {
     extent: Extent,
-    mean: f64,
+    /// The mean, or zero in its place.
+    center: f64,
     /// A power of two that brings the largest number close to 1.
     scale: f64,
-    /// Of the scaled distances from the mean.
+    /// Of the scaled distances from the center.
     sum: Sum,
     squares: Sum,
     histogram: Option<Histogram>,
@@ -139,11 +138,11 @@ impl Spread {
     pub fn of(extent: Extent) -> Self {
         let largest = extent.greatest.abs().max(extent.least.abs());
         let scale = if extent.counts.finite > 0 { power_below(largest) } else { 1.0 };
-        let mean = extent.mean();
+        let center = extent.mean().unwrap_or_default();
         let whole = !matches!(extent.number(0.0, 0), Some(Number::F32(_) | Number::F64(_)));
         let histogram =
             (extent.counts.finite > 0).then(|| Histogram::over(extent.least, extent.greatest, whole));
-        Self { extent, mean, scale, sum: Sum::default(), squares: Sum::default(), histogram }
+        Self { extent, center, scale, sum: Sum::default(), squares: Sum::default(), histogram }
     }
 
     /// Takes a block into account.
@@ -152,9 +151,9 @@ impl Spread {
         let mut measures = std::mem::take(&mut self.extent.measures);
         block.measures(&mut measures);
         let (mut sum, mut squares) = (self.sum, self.squares);
-        let (scale, mean) = (self.scale, self.mean * self.scale);
+        let (scale, center) = (self.scale, self.center * self.scale);
         for &value in measures.iter().filter(|value| value.is_finite()) {
-            let distance = value * scale - mean;
+            let distance = value * scale - center;
             sum.add(distance);
             squares.add(distance * distance);
             histogram.add(value);
@@ -167,7 +166,7 @@ impl Spread {
     pub fn finish(self) -> Stats {
         let extent = &self.extent;
         let finite = extent.counts.finite as f64;
-        // The mean was rounded, so the distances do not add up to zero.
+        // The center is rounded at the least, so the distances do not add up to zero.
         let rest = self.sum.value() / finite;
         let variance = (self.squares.value() / finite - rest * rest).max(0.0);
         let any = extent.counts.finite > 0;
@@ -175,7 +174,7 @@ impl Spread {
             counts: extent.counts,
             min: extent.number(extent.least, extent.least_long),
             max: extent.number(extent.greatest, extent.greatest_long),
-            mean: any.then_some(self.mean),
+            mean: any.then(|| extent.mean().unwrap_or(rest / self.scale)),
             std: any.then(|| variance.sqrt() / self.scale),
             histogram: self.histogram,
         }

@@ -112,11 +112,12 @@ fn vector(screen: &mut Screen, grid: &Grid<'_>) -> Result<(), Trouble> {
     let places: Vec<u64> = known.places().collect();
     let cells = grid.cells(&[], std::iter::once(0), places.iter().copied())?;
     let room = Room::of(&cells);
-    let label_width = axis.index(axis.taken.saturating_sub(1)).to_string().len();
-    let width = screen.width.unwrap_or(WIDTH).saturating_sub(INDENT + label_width);
+    let label = |place: u64| format!("[{}]", axis.index(place));
+    let width = screen.width.unwrap_or(WIDTH).saturating_sub(INDENT + label(axis.taken - 1).len());
     let fitting = (width / (GUTTER + room.width())) as u64;
     let per_line = if axis.taken <= fitting.min(most) { axis.taken } else { per_line(fitting) };
     let lines = Ends::of(axis.taken.div_ceil(per_line), LINES.0, LINES.1);
+    let label_width = label((lines.len - 1) * per_line).len();
     writeln!(screen.out)?;
     for (place, number) in lines.places().enumerate() {
         if place as u64 == lines.head && lines.gap() > 0 {
@@ -124,7 +125,7 @@ fn vector(screen: &mut Screen, grid: &Grid<'_>) -> Result<(), Trouble> {
         }
         let first = number.saturating_mul(per_line);
         let mut line = Line::new(screen.palette);
-        line.label(&axis.index(first).to_string(), label_width);
+        line.label(&label(first), label_width);
         let from = places.partition_point(|place| *place < first);
         for cell in cells.iter().skip(from).take(per_line as usize).take((axis.taken - first) as usize) {
             line.cell(cell, room);
