@@ -203,3 +203,56 @@ fn whole_groups(dtype: Dtype, elements: u64) -> u64 {
 fn byte_of(dtype: Dtype, element: u64) -> u64 {
     u64::try_from(u128::from(element).saturating_mul(dtype.bits().into()) >> 3).unwrap_or(u64::MAX)
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::disk::OsDisk;
+    use crate::model::file::Access;
+    use crate::model::write::{ModelWriter, TensorPlan};
+    use safestep_core::Limits;
+
+    /// Blocks of any runs, near and far, forwards and backwards, are what stands at their places.
+    #[test]
+    fn runs_are_read_where_they_are() {
+        const ELEMENTS: u64 = 1 << 20;
+        for dtype in [Dtype::F4, Dtype::F6E3M2, Dtype::U8, Dtype::Bf16, Dtype::U64] {
+            let data: Vec<u8> = (0..ELEMENTS * u64::from(dtype.bits()) / 8)
+                .map(|place| (place.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8)
+                .collect();
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("model");
+            let plan = vec![TensorPlan { name: "w".into(), dtype, shape: vec![ELEMENTS] }];
+            let mut writer = ModelWriter::create(&OsDisk, &path, &plan, None).unwrap();
+            writer.write(&data).unwrap();
+            writer.finish().unwrap();
+            let model = Model::open(&path, Access::Read, Limits::default()).unwrap();
+            let entry = model.index().get("w").unwrap();
+
+            let one = |first| Run { first, elements: 1 };
+            let mut runs = vec![Run { first: 0, elements: ELEMENTS }, Run { first: 5, elements: 0 }];
+            runs.extend((0..ELEMENTS).step_by(997).map(one));
+            runs.extend((0..ELEMENTS).rev().step_by(7919).map(one));
+            runs.extend(
+                (0..3000).map(|place| Run { first: place * 331 % 900_001, elements: place * 7 % 100 }),
+            );
+            runs.push(Run { first: ELEMENTS - 10_001, elements: 10_001 });
+            let mut values = model.values(&entry, runs.iter().copied());
+            let (mut codes, mut measures, mut some) = (Vec::new(), Vec::new(), Vec::new());
+            while let Some(block) = values.next_block().unwrap() {
+                codes.extend(block.codes());
+                block.measures(&mut some);
+                assert_eq!(some.len() as u64, block.elements());
+                measures.append(&mut some);
+            }
+            let places = runs.iter().flat_map(|run| run.first..run.first + run.elements);
+            let expected: Vec<u64> = places.clone().map(|place| code(dtype, &data, place).unwrap()).collect();
+            assert!(codes == expected, "{dtype}");
+            let numbers = places.map(|place| measure(number(dtype, &data, place).unwrap()));
+            assert!(numbers.map(f64::to_bits).eq(measures.iter().map(|value| value.to_bits())), "{dtype}");
+
+            let beyond = Run { first: ELEMENTS - 1, elements: 9 };
+            assert!(model.values(&entry, [beyond]).next_block().is_err(), "{dtype}");
+        }
+    }
+}
