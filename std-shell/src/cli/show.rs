@@ -6,7 +6,7 @@ mod slice;
 use std::path::PathBuf;
 
 use clap::Args;
-use safestep::{Access, Error, Extent, Model, Spread, Stats, terminal_safe};
+use safestep::{Access, Block, Error, Extent, Model, Spread, Stats, terminal_safe};
 use safestep_core::{Entry, Limits};
 
 use self::near::near;
@@ -127,11 +127,16 @@ fn stats(part: &Part<'_>, screen: &Screen) -> Result<Stats, Failure> {
     let interrupt =
         Interrupt::install().map_err(|error| Error::io("catch signals while reading", part.path(), error))?;
     let mut watch = Watch { interrupt, bar: screen.bar(), done: 0, total: part.bytes().saturating_mul(2) };
-    let mut extent = Extent::default();
-    pass(part, &mut watch, |block| extent.add(block))?;
-    let mut spread = Spread::of(extent);
-    pass(part, &mut watch, |block| spread.add(block))?;
+    let stats = passes(part, &mut watch);
     watch.bar.clear();
+    stats
+}
+
+fn passes(part: &Part<'_>, watch: &mut Watch) -> Result<Stats, Failure> {
+    let mut extent = Extent::default();
+    pass(part, watch, |block| extent.add(block))?;
+    let mut spread = Spread::of(extent);
+    pass(part, watch, |block| spread.add(block))?;
     Ok(spread.finish())
 }
 
@@ -142,22 +147,12 @@ struct Watch {
     total: u64,
 }
 
-fn pass(
-    part: &Part<'_>,
-    watch: &mut Watch,
-    mut take: impl FnMut(&safestep::Block<'_>),
-) -> Result<(), Failure> {
+fn pass(part: &Part<'_>, watch: &mut Watch, mut take: impl FnMut(&Block<'_>)) -> Result<(), Failure> {
     part.each_block(|block| {
         take(block);
         watch.done = watch.done.saturating_add(part.bytes_of(block.elements()));
         watch.bar.progress(watch.done, watch.total);
         Ok::<_, Trouble>(watch.interrupt.signal().is_none())
     })?;
-    match watch.interrupt.signal() {
-        None => Ok(()),
-        Some(signal) => {
-            watch.bar.clear();
-            Err(Failure::Interrupted { signal })
-        }
-    }
+    watch.interrupt.signal().map_or(Ok(()), |signal| Err(Failure::Interrupted { signal }))
 }

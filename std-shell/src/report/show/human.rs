@@ -382,3 +382,30 @@ fn share(count: u64, all: u64) -> String {
 fn six_digits(number: f64) -> f64 {
     format!("{number:.5e}").parse().unwrap_or(number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_columns_as_fit_and_at_least_one() {
+        let cells: Vec<Cell> = (0..9).map(|place| Cell::plain("7".repeat(1 + place))).collect();
+        for gap in [false, true] {
+            for width in 0..80 {
+                let mut columns: Vec<Column<'_>> =
+                    cells.iter().map(|cell| Column::new(String::new(), vec![cell])).collect();
+                let whole: usize = columns.iter().map(|column| column.width() + GUTTER).sum();
+                let cut = fit(&mut columns, width, gap);
+                assert_eq!(cut.is_none(), !gap && whole <= width);
+                let used: usize = columns.iter().map(|column| column.width() + GUTTER).sum();
+                let used = used + cut.map_or(0, |_| GUTTER + 1);
+                assert!(used <= width || columns.len() == 1, "{used} of {width}");
+                // What is left out stands where the ellipsis does.
+                let cut = cut.unwrap_or(columns.len());
+                let ends = cells.iter().take(cut).chain(cells.iter().skip(9 - (columns.len() - cut)));
+                assert!(ends.eq(columns.iter().flat_map(|column| column.cells.iter().copied())));
+                assert_eq!(columns[0].cells[0], &cells[0]);
+            }
+        }
+    }
+}
