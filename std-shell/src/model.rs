@@ -1,13 +1,13 @@
-//! A path becomes a judged model file; tensors become a model file; a model file becomes the same in other dtypes, or in
-//! canonical layout.
+//! A path becomes a judged model file; tensors become a model file; parts of tensors become numbers, and those statistics;
+//! a model file becomes the same in other dtypes, or in canonical layout.
 
 pub mod file;
+
+pub mod write;
 
 pub mod values;
 
 pub mod stats;
-
-pub mod write;
 
 pub mod convert;
 
