@@ -73,12 +73,15 @@ impl<'d, D: Disk> Commit<'d, D> {
         let Some(name) = target.file_name() else {
             return Err(Error::io("write", target, io::ErrorKind::InvalidFilename.into()));
         };
+        let mut buffer = Vec::new();
+        let room = buffer.try_reserve_exact(BUFFER_BYTES);
+        room.map_err(|error| Error::io("write", &target, error.into()))?;
         let (temporary, file) = create_beside(disk, &target, name, access.as_ref())?;
         let directory = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
             _ => PathBuf::from("."),
         };
-        let draft = Draft { file, buffer: Vec::with_capacity(BUFFER_BYTES) };
+        let draft = Draft { file, buffer };
         Ok(Self { disk, places: Places { target, directory, temporary }, draft: Some(draft) })
     }
 

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use safestep_core::{ErrorKind, Rule, Seems, sniff};
 
+use crate::memory;
+
 /// An action on a path that could not be done, and why.
 ///
 /// Displays as one line: `cannot <doing> <path>: <because>`.
@@ -157,7 +159,7 @@ impl fmt::Display for Cause {
 pub struct BadFile {
     /// The rule, the place, what was expected and what was found.
     pub error: safestep_core::Error,
-    /// The tensor, or the key in `__metadata__`, that it is about.
+    /// The tensor, or the key in `__metadata__`, that it is about. None too where memory is too short for it.
     pub name: Option<String>,
     /// What stands at the place, where that says more.
     pub found: Option<String>,
@@ -171,7 +173,7 @@ impl BadFile {
         let stranger =
             matches!(error.rule(), Some(Rule::Short | Rule::TooLarge | Rule::PastEnd | Rule::Start));
         let seems = if stranger { sniff(first) } else { None };
-        let name = error.name_of(header).map(|name| name.to_string());
+        let name = error.name_of(header).and_then(|name| memory::text(&name, name.as_spelled().len()).ok());
         Self { error, name, found: word_at(error, header), seems }
     }
 

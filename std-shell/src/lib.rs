@@ -8,6 +8,8 @@
 //! No function here panics on any input. `unsafe` lives in [`mapped`] and nowhere else.
 #![deny(unsafe_code)]
 
+mod memory;
+
 pub mod error;
 
 pub mod disk;

@@ -3,6 +3,8 @@
 //! The layout is planned first; the data streams through, so memory does not grow with the file. The file appears under
 //! its name whole and durable, or not at all.
 
+use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use safestep_core::{Dtype, Layout, TensorSpec};
@@ -10,6 +12,7 @@ use safestep_core::{Dtype, Layout, TensorSpec};
 use crate::commit::Commit;
 use crate::disk::Disk;
 use crate::error::{Cause, Error};
+use crate::memory;
 
 /// A tensor that will be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +54,8 @@ pub struct ModelWriter<'d, D: Disk> {
     /// The tensors that are not complete yet, the next one last.
     rest: Vec<Pending>,
     file_bytes: u64,
-    names: Vec<String>,
+    /// The names of the tensors, one behind the other.
+    names: String,
 }
 
 struct Pending {
@@ -60,6 +64,8 @@ struct Pending {
     /// The bytes that are still to come.
     missing: u64,
     len: u64,
+    /// Where its name stands among the names.
+    name: Range<usize>,
 }
 
 impl<'d, D: Disk> ModelWriter<'d, D> {
@@ -68,7 +74,8 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
     /// `metadata` of `Some` with no pairs is written as an empty object.
     ///
     /// # Errors
-    /// [`Cause::Refused`] with the rule W5 before anything is written; otherwise as [`Commit::begin`],
+    /// [`Cause::Refused`] with the rule W5 before anything is written; [`Cause::Io`] if there is not enough memory for the
+    /// layout; otherwise as [`Commit::begin`],
     /// [`Commit::allocate`] and [`Commit::write`].
     pub fn create(
         disk: &'d D,
@@ -77,18 +84,21 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         metadata: Option<&[(String, String)]>,
     ) -> Result<Self, Error> {
         let path = path.as_ref();
-        let mut specs: Vec<TensorSpec<'_>> =
-            tensors.iter().map(|plan| TensorSpec::new(&plan.name, plan.dtype, &plan.shape)).collect();
-        let mut pairs: Option<Vec<(&str, &str)>> =
-            metadata.map(|pairs| pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect());
+        let no_room = |error| Error::io("write", path, error);
+        let specs = tensors.iter().map(|plan| Ok(TensorSpec::new(&plan.name, plan.dtype, &plan.shape)));
+        let mut specs = memory::gathered(specs, tensors.len()).map_err(no_room)?;
+        let pairs = metadata.map(|pairs| {
+            let borrowed = pairs.iter().map(|(key, value)| Ok((key.as_str(), value.as_str())));
+            memory::gathered(borrowed, pairs.len())
+        });
+        let mut pairs = pairs.transpose().map_err(no_room)?;
         let layout = Layout::plan(&mut specs, pairs.as_deref_mut())
             .map_err(|error| Error::new("write", path, Cause::Refused(error.to_string())))?;
+        let (rest, names) = pending(&layout).map_err(no_room)?;
         let mut commit = Commit::begin(disk, path)?;
         commit.allocate(layout.file_len().value())?;
         layout.write_header(|piece| commit.write(piece))?;
-        let (rest, file_bytes) = (pending(tensors, &layout), layout.file_len().value());
-        let names = tensors.iter().map(|plan| plan.name.clone()).collect();
-        let mut writer = Self { commit, rest, file_bytes, names };
+        let mut writer = Self { commit, rest, file_bytes: layout.file_len().value(), names };
         writer.skip_complete();
         Ok(writer)
     }
@@ -127,7 +137,7 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
     /// [`Cause::Refused`] if a tensor lacks bytes; otherwise as [`Commit::finish`]. The old file is then as it was.
     pub fn finish(self) -> Result<(), Error> {
         if let Some(next) = self.rest.last() {
-            let name = self.names.get(next.plan).map_or("", String::as_str);
+            let name = self.names.get(next.name.clone()).unwrap_or_default();
             let found = next.len.saturating_sub(next.missing);
             let reason = format!("W5: expected {} bytes for {name:?}, found {found}", next.len);
             return Err(self.refuse(reason));
@@ -151,15 +161,16 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
     }
 }
 
-/// The tensors in the order of the layout, the first one last.
-fn pending(tensors: &[TensorPlan], layout: &Layout<'_, '_>) -> Vec<Pending> {
-    let places: std::collections::HashMap<&str, usize> =
-        tensors.iter().enumerate().map(|(place, plan)| (plan.name.as_str(), place)).collect();
+/// The tensors in the order of the layout, the first one last; and their names.
+fn pending(layout: &Layout<'_, '_>) -> io::Result<(Vec<Pending>, String)> {
     let planned = layout.tensors().iter().rev();
-    planned
-        .map(|spec| {
-            let len = spec.span().len().value();
-            Pending { plan: places.get(spec.name()).copied().unwrap_or_default(), missing: len, len }
-        })
-        .collect()
+    let mut names = String::new();
+    names.try_reserve_exact(planned.clone().map(|spec| spec.name().len()).sum())?;
+    let pending = planned.map(|spec| {
+        let (begin, len) = (names.len(), spec.span().len().value());
+        names.push_str(spec.name());
+        Ok(Pending { plan: spec.place(), missing: len, len, name: begin..names.len() })
+    });
+    let pending = memory::gathered(pending, layout.tensors().len())?;
+    Ok((pending, names))
 }
