@@ -70,7 +70,7 @@ Exit codes:
   1    at least one file was judged bad
   2    wrong usage
   3    a file could not be read or written (whatever the others are)
-  130  interrupted (143: by SIGTERM)";
+  130  interrupted (129: by SIGHUP, 143: by SIGTERM)";
 
 /// How a subcommand ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,8 +100,8 @@ enum Failure {
     File(Error),
     /// Something that cannot happen has happened; the fault is ours.
     Surprise(String),
-    /// A signal, by its number; what was begun has been cleaned up.
-    Interrupted { signal: usize },
+    /// A signal, by its number, and what it left behind; what was begun has been cleaned up.
+    Interrupted { signal: usize, left: &'static str },
 }
 
 impl From<io::Error> for Failure {
@@ -196,8 +196,8 @@ fn fail(failure: Failure, screen: &mut Screen) -> ExitCode {
             screen.complain(&format!("this should not happen, please report it: {what}"));
             Exit::Machine.into()
         }
-        Failure::Interrupted { signal } => {
-            screen.complain("interrupted; nothing was changed");
+        Failure::Interrupted { signal, left } => {
+            screen.complain(&format!("interrupted{left}"));
             ExitCode::from(u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX))
         }
     }

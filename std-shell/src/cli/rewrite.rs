@@ -39,7 +39,7 @@ Exit codes:
   1    IN is bad
   2    wrong usage
   3    IN could not be read, or OUT not written
-  130  interrupted (143: by SIGTERM)";
+  130  interrupted (129: by SIGHUP, 143: by SIGTERM)";
 
 pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Failure> {
     let (input, output) = (&arguments.input, &arguments.output);
@@ -52,7 +52,9 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
     match (done, disk.interrupt().signal()) {
         (Ok(rewritten), _) => human::rewritten(screen, output, &rewritten)?,
         (Err(error), Some(_)) if error.is_in_place() => return Err(error.into()),
-        (Err(_), Some(signal)) => return Err(Failure::Interrupted { signal }),
+        (Err(_), Some(signal)) => {
+            return Err(Failure::Interrupted { signal, left: "; nothing was changed" });
+        }
         (Err(error), None) => return Err(error.into()),
     }
     Ok(Exit::Good)
