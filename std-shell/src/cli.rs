@@ -122,6 +122,7 @@ struct Tally {
     good: u64,
     bad: u64,
     unreadable: u64,
+    misused: u64,
 }
 
 impl Tally {
@@ -130,6 +131,7 @@ impl Tally {
         match blame {
             Blame::Data => self.bad += 1,
             Blame::Machine => self.unreadable += 1,
+            Blame::Caller => self.misused += 1,
         }
     }
 
@@ -137,6 +139,7 @@ impl Tally {
     fn exit(self) -> Exit {
         match self {
             Self { unreadable: 1.., .. } => Exit::Machine,
+            Self { misused: 1.., .. } => Exit::Usage,
             Self { bad: 1.., .. } => Exit::Bad,
             _ => Exit::Good,
         }

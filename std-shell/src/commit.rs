@@ -113,6 +113,11 @@ impl<'d, D: Disk> Commit<'d, D> {
         self.attempt("write", |disk, _, draft| draft.write(disk, bytes))
     }
 
+    /// Whether an error has ended the commit: then nothing is written any more, and nothing is left.
+    pub fn is_abandoned(&self) -> bool {
+        self.draft.is_none()
+    }
+
     /// Makes the bytes durable, puts the file in its place and makes that durable.
     ///
     /// # Errors
@@ -146,9 +151,9 @@ impl<'d, D: Disk> Commit<'d, D> {
         })
     }
 
-    /// Closes and removes the temporary file. If that fails too there is nobody to help: the first
-    /// error is the one to tell.
-    fn abandon(&mut self) {
+    /// Closes and removes the temporary file; every later call is refused with [`Cause::Abandoned`]. If removing it fails
+    /// there is nobody to help: the error that led here is the one to tell.
+    pub fn abandon(&mut self) {
         if self.draft.take().is_some() {
             let _ = self.disk.remove(&self.places.temporary);
         }

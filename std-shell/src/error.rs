@@ -8,7 +8,7 @@ use std::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use safestep_core::{ErrorKind, Rule, Seems, sniff};
+use safestep_core::{ErrorKind, LayoutError, Rule, Seems, sniff};
 
 use crate::memory;
 
@@ -75,11 +75,8 @@ impl std::error::Error for Error {
         match &self.because {
             Cause::Io(error) | Cause::NotDurable(error) => Some(error),
             Cause::Bad(bad) => Some(&bad.error),
-            Cause::NotRegular(_)
-            | Cause::Shrank { .. }
-            | Cause::PastEnd { .. }
-            | Cause::Abandoned
-            | Cause::Refused(_) => None,
+            Cause::Refused(refusal) => Some(refusal),
+            Cause::NotRegular(_) | Cause::Shrank { .. } | Cause::PastEnd { .. } | Cause::Abandoned => None,
         }
     }
 }
@@ -110,8 +107,8 @@ pub enum Cause {
     Abandoned,
     /// The bytes break a rule of the format.
     Bad(Box<BadFile>),
-    /// What was to be written breaks a rule of the format (W5): one line that says which.
-    Refused(String),
+    /// What was to be written breaks a rule of the format (W5).
+    Refused(Refusal),
     /// The new file has taken its name, but syncing the directory failed.
     NotDurable(io::Error),
 }
@@ -120,11 +117,11 @@ impl Cause {
     /// Who is to blame for this cause.
     pub fn blame(&self) -> Blame {
         match self {
-            Self::Bad(_) | Self::Refused(_) => Blame::Data,
+            Self::Bad(_) => Blame::Data,
+            Self::Refused(_) | Self::PastEnd { .. } => Blame::Caller,
             Self::Io(_)
             | Self::NotRegular(_)
             | Self::Shrank { .. }
-            | Self::PastEnd { .. }
             | Self::Abandoned
             | Self::NotDurable(_) => Blame::Machine,
         }
@@ -143,13 +140,102 @@ impl fmt::Display for Cause {
                 write!(f, "bytes up to {wanted_bytes} were asked for and it has {length_bytes}")
             }
             Self::Bad(bad) => bad.fmt(f),
-            Self::Refused(reason) => terminal_safe(reason).fmt(f),
+            Self::Refused(refusal) => terminal_safe(&refusal.to_string()).fmt(f),
             Self::Abandoned => f.write_str("an earlier error had already ended this write"),
             Self::NotDurable(error) => write!(
                 f,
                 "the new file is in place but may not survive a power failure: {}",
                 terminal_safe(&error.to_string())
             ),
+        }
+    }
+}
+
+/// Why tensors are not written (rule W5): what the core's [`LayoutError`] says, with names of its own, and what a stream of
+/// bytes can do wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Two tensors of one name.
+    NameTwice {
+        /// The name.
+        name: String,
+    },
+    /// The name `__metadata__`, which means something else.
+    NameReserved,
+    /// Two metadata keys that are equal.
+    KeyTwice {
+        /// The key.
+        key: String,
+    },
+    /// Elements that do not fill whole bytes.
+    Bits {
+        /// The tensor's name.
+        name: String,
+        /// The total, in bits.
+        found: u64,
+    },
+    /// A size that 64 bits cannot count.
+    Overflow {
+        /// The tensor's name.
+        name: String,
+    },
+    /// A header longer than readers accept.
+    HeaderTooLong {
+        /// Its length in bytes.
+        found: u64,
+    },
+    /// Another reason of the core's, in its words.
+    Layout(String),
+    /// The bytes ended before the tensor did.
+    DataShort {
+        /// The tensor's name.
+        name: String,
+        /// The tensor's bytes.
+        expected: u64,
+        /// The bytes that came.
+        found: u64,
+    },
+    /// More bytes than the tensors have.
+    DataSurplus {
+        /// How many stood behind the last tensor.
+        found: u64,
+    },
+}
+
+impl From<LayoutError<'_>> for Refusal {
+    fn from(error: LayoutError<'_>) -> Self {
+        match error {
+            LayoutError::NameTwice { name } => Self::NameTwice { name: name.into() },
+            LayoutError::NameReserved => Self::NameReserved,
+            LayoutError::KeyTwice { key } => Self::KeyTwice { key: key.into() },
+            LayoutError::Bits { name, found } => Self::Bits { name: name.into(), found },
+            LayoutError::Overflow { name } => Self::Overflow { name: name.into() },
+            LayoutError::HeaderTooLong { found } => Self::HeaderTooLong { found },
+            other => Self::Layout(other.to_string()),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl fmt::Display for Refusal {
+    /// Names are given as they are; who prints to a terminal makes them safe for it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NameTwice { name } => LayoutError::NameTwice { name }.fmt(f),
+            Self::NameReserved => LayoutError::NameReserved.fmt(f),
+            Self::KeyTwice { key } => LayoutError::KeyTwice { key }.fmt(f),
+            Self::Bits { name, found } => LayoutError::Bits { name, found: *found }.fmt(f),
+            Self::Overflow { name } => LayoutError::Overflow { name }.fmt(f),
+            Self::HeaderTooLong { found } => LayoutError::HeaderTooLong { found: *found }.fmt(f),
+            Self::Layout(reason) => f.write_str(reason),
+            Self::DataShort { name, expected, found } => {
+                write!(f, "W5: expected {expected} bytes for {name:?}, found {found}")
+            }
+            Self::DataSurplus { found } => {
+                write!(f, "W5: expected no more data, found {found} bytes behind the last tensor")
+            }
         }
     }
 }
@@ -229,6 +315,9 @@ pub enum Blame {
     Data,
     /// The bytes could not be read or written (exit code 3).
     Machine,
+    /// What was asked for makes no sense: tensors that no file can hold, bytes that no file has (exit code 2, as for any
+    /// wrong usage).
+    Caller,
 }
 
 /// What stands where a regular file was needed.

@@ -26,7 +26,7 @@ pub use commit::Commit;
 pub use disk::Disk;
 #[cfg(unix)]
 pub use disk::OsDisk;
-pub use error::{BadFile, Blame, Cause, Error, FileKind, terminal_safe};
+pub use error::{BadFile, Blame, Cause, Error, FileKind, Refusal, terminal_safe};
 pub use mapped::Mapped;
 pub use model::{Access, Model, ModelWriter, Rewritten, TensorPlan, rewrite};
 pub use read_at::{FileReader, ReadAt};

@@ -11,7 +11,7 @@ use safestep_core::{Dtype, Layout, TensorSpec};
 
 use crate::commit::Commit;
 use crate::disk::Disk;
-use crate::error::{Cause, Error};
+use crate::error::{Cause, Error, Refusal};
 use crate::memory;
 
 /// A tensor that will be written.
@@ -93,7 +93,7 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         });
         let mut pairs = pairs.transpose().map_err(no_room)?;
         let layout = Layout::plan(&mut specs, pairs.as_deref_mut())
-            .map_err(|error| Error::new("write", path, Cause::Refused(error.to_string())))?;
+            .map_err(|error| Error::new("write", path, Cause::Refused(error.into())))?;
         let (rest, names) = pending(&layout).map_err(no_room)?;
         let mut commit = Commit::begin(disk, path)?;
         commit.allocate(layout.file_len().value())?;
@@ -113,13 +113,12 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
     /// Writes the next bytes of the data: little-endian, row-major, in pieces of any size, across tensors if you like.
     ///
     /// # Errors
-    /// [`Cause::Refused`] for more bytes than the tensors have; otherwise as [`Commit::write`].
+    /// [`Cause::Refused`] for more bytes than the tensors have, and the commit is over; otherwise as [`Commit::write`].
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while !bytes.is_empty() {
             let Some(next) = self.rest.last_mut() else {
-                let reason =
-                    format!("W5: expected no more data, found {} bytes behind the last tensor", bytes.len());
-                return Err(self.refuse(reason));
+                let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+                return Err(self.refuse(Refusal::DataSurplus { found }));
             };
             let taken = usize::try_from(next.missing).unwrap_or(usize::MAX).min(bytes.len());
             let (piece, tail) = bytes.split_at_checked(taken).unwrap_or((bytes, &[]));
@@ -134,13 +133,12 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
     /// Makes the file durable and gives it its name.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if a tensor lacks bytes; otherwise as [`Commit::finish`]. The old file is then as it was.
-    pub fn finish(self) -> Result<(), Error> {
-        if let Some(next) = self.rest.last() {
-            let name = self.names.get(next.name.clone()).unwrap_or_default();
-            let found = next.len.saturating_sub(next.missing);
-            let reason = format!("W5: expected {} bytes for {name:?}, found {found}", next.len);
-            return Err(self.refuse(reason));
+    /// [`Cause::Refused`] if a tensor lacks bytes; [`Cause::Abandoned`] after an earlier error; otherwise as [`Commit::finish`]. The old file is then as it was.
+    pub fn finish(mut self) -> Result<(), Error> {
+        if let Some(next) = self.rest.last().filter(|_| !self.commit.is_abandoned()) {
+            let name = self.names.get(next.name.clone()).unwrap_or_default().into();
+            let (expected, found) = (next.len, next.len.saturating_sub(next.missing));
+            return Err(self.refuse(Refusal::DataShort { name, expected, found }));
         }
         self.commit.finish()
     }
@@ -156,8 +154,10 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         }
     }
 
-    fn refuse(&self, reason: String) -> Error {
-        Error::new("write", self.commit.target(), Cause::Refused(reason))
+    /// A refusal ends the commit, so that nobody can make a file of what was refused.
+    fn refuse(&mut self, refusal: Refusal) -> Error {
+        self.commit.abandon();
+        Error::new("write", self.commit.target(), Cause::Refused(refusal))
     }
 }
 
