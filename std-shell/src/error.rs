@@ -3,6 +3,8 @@
 //! Nothing here panics. An error owns its path and costs its allocation only when it happens. Names come from
 //! strangers (file names, tensor names), so everything printed goes through [`terminal_safe`].
 
+mod found;
+
 use std::ffi::OsStr;
 use std::fmt::{self, Write as _};
 use std::io;
@@ -247,8 +249,10 @@ pub struct BadFile {
     pub error: safestep_core::Error,
     /// The tensor, or the key in `__metadata__`, that it is about. None too where memory is too short for it.
     pub name: Option<String>,
-    /// What stands at the place, where that says more.
+    /// What stands at the place, where that says more. A long word without its middle.
     pub found: Option<String>,
+    /// The shape of the tensor, where it is the shape that is wrong. A long one without its middle.
+    pub shape: Option<String>,
     /// What the file seems to be, if it is no safetensors file at all.
     pub seems: Option<Seems>,
 }
@@ -260,7 +264,8 @@ impl BadFile {
             matches!(error.rule(), Some(Rule::Short | Rule::TooLarge | Rule::PastEnd | Rule::Start));
         let seems = if stranger { sniff(first) } else { None };
         let name = error.name_of(header).and_then(|name| memory::text(&name, name.as_spelled().len()).ok());
-        Self { error, name, found: word_at(error, header), seems }
+        let (found, shape) = (found::word_at(error, header), found::shape_of(error, header));
+        Self { error, name, found, shape, seems }
     }
 
     /// What is wrong, in words: what was expected, what was found.
@@ -268,6 +273,11 @@ impl BadFile {
         let mut message = self.error.kind().to_string();
         if let Some(found) = &self.found {
             message.push_str(&format!(": {found}"));
+        }
+        if let Some(shape) = &self.shape {
+            // The words of one kind end with "a shape".
+            let what = if self.error.kind() == ErrorKind::Overflow { "" } else { "shape " };
+            message.push_str(&format!(": {what}{shape}"));
         }
         if let Some(seems) = self.seems {
             message.push_str(&format!("; the file seems to be {seems}"));
@@ -286,26 +296,6 @@ impl fmt::Display for BadFile {
         }
         write!(f, ": {}", terminal_safe(&self.message()))
     }
-}
-
-/// The word of the header at an error's place, for the kinds of error whose own words do not hold it.
-fn word_at(error: safestep_core::Error, header: &[u8]) -> Option<String> {
-    match error.kind() {
-        ErrorKind::DtypeUnknown
-        | ErrorKind::FieldUnknown
-        | ErrorKind::Shape { .. }
-        | ErrorKind::Offsets { .. } => {}
-        _ => return None,
-    }
-    const LONGEST: usize = 40;
-    let at = usize::try_from(error.at().value()).ok()?.checked_sub(8)?;
-    let rest = header.get(at..)?;
-    let end = match rest.first()? {
-        b'"' => 2 + rest.get(1..)?.iter().position(|&byte| byte == b'"')?,
-        _ => rest.iter().position(|byte| matches!(byte, b',' | b']' | b'}' | b' ' | b'\n'))?,
-    };
-    let word = String::from_utf8_lossy(rest.get(..end.min(LONGEST))?).into_owned();
-    Some(if end > LONGEST { word + "..." } else { word })
 }
 
 /// Where the fault lies.
