@@ -40,9 +40,9 @@ pub(super) struct Arguments {
 
     /// Print one JSON document, with tensors by offset.
     ///
-    /// {"files":[{"path","header_bytes","data_bytes","metadata":{..}|null,"notes":[{"id","message"}],
-    /// "tensors":[{"name","dtype","shape","begin","end"}]}],"totals":{"tensors","parameters","bytes",
-    /// "by_dtype":{"F32":{"tensors","parameters","bytes"}}}}. Bytes of a path that are no UTF-8 become U+FFFD.
+    /// Its keys: files, a list of objects with path, header_bytes, data_bytes, metadata (an object of strings, or null),
+    /// notes (each with id and message) and tensors (each with name, dtype, shape, begin and end); and totals, an object
+    /// with tensors, parameters, bytes and by_dtype, which has these three for each dtype. Bytes of a path that are no UTF-8 become U+FFFD.
     #[arg(long)]
     json: bool,
 }
