@@ -178,15 +178,22 @@ fn answer(error: &clap::Error) -> ExitCode {
     match error.print() {
         Ok(()) => Exit::Good.into(),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => broken_pipe(),
-        Err(_) => Exit::Machine.into(),
+        Err(error) => {
+            report::say_lines(&format!("safestep: {}", unwritten(&error)));
+            Exit::Machine.into()
+        }
     }
+}
+
+fn unwritten(error: &io::Error) -> String {
+    format!("cannot write the output: {error}")
 }
 
 fn fail(failure: Failure, screen: &mut Screen) -> ExitCode {
     match failure {
         Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => broken_pipe(),
         Failure::Output(error) => {
-            screen.complain(&format!("cannot write the output: {error}"));
+            screen.complain(&unwritten(&error));
             Exit::Machine.into()
         }
         Failure::File(error) => {
@@ -209,7 +216,6 @@ fn fail(failure: Failure, screen: &mut Screen) -> ExitCode {
 /// Nobody reads on. We end as programs do that never heard of it, without a word; not with a success, for that would
 /// be said of files that were not looked at.
 fn broken_pipe() -> ExitCode {
-    #[cfg(unix)]
     let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
     Exit::Machine.into()
 }
