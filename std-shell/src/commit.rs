@@ -234,9 +234,7 @@ fn resolve<D: Disk>(disk: &D, target: &Path) -> Result<(PathBuf, Option<Access>)
 /// `new/` asks for a directory, yet [`Path::file_name`] would say `new`.
 fn means_a_directory(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
-    bytes.ends_with(b"/")
-        || bytes.ends_with(b"/.")
-        || bytes.ends_with(std::path::MAIN_SEPARATOR_STR.as_bytes())
+    bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }
 
 /// Makes a file with a new name in the target's directory.
@@ -292,7 +290,7 @@ const MAX_ATTEMPTS: usize = 16;
 /// encrypted file systems 143; ours adds at most 33.
 const MAX_NAME_BYTES: usize = 96;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::disk::OsDisk;

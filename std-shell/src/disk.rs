@@ -5,15 +5,14 @@
 //! at what is left. The calls are as dumb as those of the kernel and report its errors as they are;
 //! what to do and in which order is decided in [`commit`](crate::commit).
 
-#[cfg(unix)]
 mod os;
 
-#[cfg(unix)]
 pub use os::OsDisk;
 
 use std::ffi::OsString;
 use std::fs::{self, File, FileType};
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Cause, Error, FileKind};
@@ -139,16 +138,10 @@ fn length_of_regular(path: &Path, metadata: &fs::Metadata) -> Result<u64, Error>
 }
 
 /// Opens for reading; a FIFO that was put there a moment ago does not make us wait for its writer.
-#[cfg(unix)]
 fn open_without_waiting(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     Ok(rustix::io::retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?.into())
-}
-
-#[cfg(not(unix))]
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    File::open(path)
 }
 
 /// What a file is, when it is no regular file.
@@ -159,26 +152,22 @@ fn irregular(kind: FileType) -> Option<FileKind> {
     if kind.is_dir() {
         return Some(FileKind::Directory);
     }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt as _;
-        if kind.is_fifo() {
-            return Some(FileKind::Fifo);
-        }
-        if kind.is_socket() {
-            return Some(FileKind::Socket);
-        }
-        if kind.is_char_device() {
-            return Some(FileKind::CharacterDevice);
-        }
-        if kind.is_block_device() {
-            return Some(FileKind::BlockDevice);
-        }
+    if kind.is_fifo() {
+        return Some(FileKind::Fifo);
+    }
+    if kind.is_socket() {
+        return Some(FileKind::Socket);
+    }
+    if kind.is_char_device() {
+        return Some(FileKind::CharacterDevice);
+    }
+    if kind.is_block_device() {
+        return Some(FileKind::BlockDevice);
     }
     Some(FileKind::Unknown)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use rustix::fs::{CWD, FileType, Mode, mknodat};

@@ -418,7 +418,6 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn bytes_that_are_no_text_are_shown_as_numbers() {
         use std::os::unix::ffi::OsStrExt as _;

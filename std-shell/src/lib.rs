@@ -5,8 +5,13 @@
 //!
 //! path -> disk -> bytes by pread or map -> judged model -> streamed out through one commit path
 //!
+//! For Unix only: nothing else has the calls that a durable commit is made of, and nothing else is tested.
+//!
 //! No function here panics on any input. `unsafe` lives in [`mapped`] and nowhere else.
 #![deny(unsafe_code)]
+
+#[cfg(not(unix))]
+compile_error!("safestep is for Unix only; safestep-core is for every target");
 
 mod memory;
 
@@ -23,9 +28,7 @@ pub mod commit;
 pub mod model;
 
 pub use commit::Commit;
-pub use disk::Disk;
-#[cfg(unix)]
-pub use disk::OsDisk;
+pub use disk::{Disk, OsDisk};
 pub use error::{BadFile, Blame, Cause, Error, FileKind, Refusal, terminal_safe};
 pub use mapped::Mapped;
 pub use model::{Access, Model, ModelWriter, Rewritten, TensorPlan, rewrite};

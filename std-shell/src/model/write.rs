@@ -1,6 +1,6 @@
 //! Names, dtypes and shapes, then bytes in pieces of any size, become a model file in canonical layout.
 //!
-//! The layout is planned first; the data streams through, so memory does not grow with the file. The file appears under
+//! The layout is planned first; the data streams through, so memory does not grow with it. The file appears under
 //! its name whole and durable, or not at all.
 
 use std::io;
