@@ -27,7 +27,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Access, Disk, Found};
+use crate::disk::{Disk, Found, Ownership};
 use crate::error::{Cause, Error, FileKind};
 
 /// A file on its way to its place. Dropped without [`finish`](Self::finish), it leaves nothing behind.
@@ -69,14 +69,14 @@ impl<'d, D: Disk> Commit<'d, D> {
     /// when the path cannot be looked up, its links go round in a loop, or its directory takes no
     /// new file.
     pub fn begin(disk: &'d D, target: &Path) -> Result<Self, Error> {
-        let (target, access) = resolve(disk, target)?;
+        let (target, ownership) = resolve(disk, target)?;
         let Some(name) = target.file_name() else {
             return Err(Error::io("write", target, io::ErrorKind::InvalidFilename.into()));
         };
         let mut buffer = Vec::new();
         let room = buffer.try_reserve_exact(BUFFER_BYTES);
         room.map_err(|error| Error::io("write", &target, error.into()))?;
-        let (temporary, file) = create_beside(disk, &target, name, access.as_ref())?;
+        let (temporary, file) = create_beside(disk, &target, name, ownership.as_ref())?;
         let directory = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
             _ => PathBuf::from("."),
@@ -216,14 +216,14 @@ fn write_all<D: Disk>(disk: &D, file: &D::File, mut bytes: &[u8]) -> io::Result<
 
 /// Follows symbolic links from `target` to the place where a file is, or can be; and the
 /// permissions of the file there.
-fn resolve<D: Disk>(disk: &D, target: &Path) -> Result<(PathBuf, Option<Access>), Error> {
+fn resolve<D: Disk>(disk: &D, target: &Path) -> Result<(PathBuf, Option<Ownership>), Error> {
     let not_regular = |path: &Path, kind| Err(Error::new("write", path, Cause::NotRegular(kind)));
     let mut path = target.to_path_buf();
     for _ in 0..=MAX_LINKS {
         match disk.look(&path).map_err(|error| Error::io("write", &path, error))? {
             Found::Nothing if means_a_directory(&path) => return not_regular(&path, FileKind::Directory),
             Found::Nothing => return Ok((path, None)),
-            Found::File(access) => return Ok((path, Some(access))),
+            Found::File(ownership) => return Ok((path, Some(ownership))),
             Found::Link(to) => path = path.parent().unwrap_or(Path::new("")).join(to),
             Found::Other(kind) => return not_regular(&path, kind),
         }
@@ -242,13 +242,13 @@ fn create_beside<D: Disk>(
     disk: &D,
     target: &Path,
     name: &OsStr,
-    access: Option<&Access>,
+    ownership: Option<&Ownership>,
 ) -> Result<(PathBuf, D::File), Error> {
     let mut attempts = 0;
     loop {
         attempts += 1;
         let temporary = target.with_file_name(temporary_name(name));
-        match disk.create(&temporary, access) {
+        match disk.create(&temporary, ownership) {
             Ok(file) => return Ok((temporary, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < MAX_ATTEMPTS => {}
             Err(error) => return Err(Error::io("create a temporary file beside", target, error)),

@@ -32,7 +32,7 @@ pub trait Disk {
     /// The path cannot be looked up for another reason than that its last part does not exist.
     fn look(&self, path: &Path) -> io::Result<Found>;
 
-    /// Makes a new empty file and opens it for writing. Without `access` it gets read and write for
+    /// Makes a new empty file and opens it for writing. Without `ownership` it gets read and write for
     /// all, less the umask; with it, these permissions, and owner and group as far as this process
     /// may give them. When the group cannot be kept, the file is made no more open to the new group
     /// than it was to everybody.
@@ -40,7 +40,7 @@ pub trait Disk {
     /// # Errors
     /// `AlreadyExists` when anything, a dangling link too, stands at `path`; else the kernel's
     /// error, and no file is left.
-    fn create(&self, path: &Path, access: Option<&Access>) -> io::Result<Self::File>;
+    fn create(&self, path: &Path, ownership: Option<&Ownership>) -> io::Result<Self::File>;
 
     /// Reserves space so that writing the first `len_bytes` cannot run out of it; the file's length
     /// stays as it is. A disk that cannot reserve says `Ok`, and so does the default.
@@ -96,7 +96,7 @@ pub enum Found {
     /// Nothing: the name is free.
     Nothing,
     /// A regular file, and who may use it.
-    File(Access),
+    File(Ownership),
     /// A symbolic link and where it points, relative to its own directory. What it leads to is a
     /// regular file, or nothing.
     Link(PathBuf),
@@ -106,7 +106,7 @@ pub enum Found {
 
 /// Who may use a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Access {
+pub struct Ownership {
     /// The nine permission bits, `rwxrwxrwx`.
     pub mode: u32,
     /// The number of the owning user.

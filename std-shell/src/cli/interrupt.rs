@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use safestep::disk::{Access, Found};
+use safestep::disk::{Found, Ownership};
 use safestep::{Disk, OsDisk};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -88,8 +88,8 @@ impl Disk for Interruptible {
         self.go_on()?.look(path)
     }
 
-    fn create(&self, path: &Path, access: Option<&Access>) -> io::Result<Self::File> {
-        self.go_on()?.create(path, access)
+    fn create(&self, path: &Path, ownership: Option<&Ownership>) -> io::Result<Self::File> {
+        self.go_on()?.create(path, ownership)
     }
 
     fn allocate(&self, file: &Self::File, len_bytes: u64) -> io::Result<()> {
