@@ -5,6 +5,8 @@
 
 mod found;
 
+pub use found::ends;
+
 use std::ffi::OsStr;
 use std::fmt::{self, Write as _};
 use std::io;

@@ -29,7 +29,7 @@ pub mod model;
 
 pub use commit::Commit;
 pub use disk::{Disk, OsDisk};
-pub use error::{BadFile, Blame, Cause, Error, FileKind, Refusal, terminal_safe};
+pub use error::{BadFile, Blame, Cause, Error, FileKind, Refusal, ends, terminal_safe};
 pub use mapped::Mapped;
 pub use model::{Access, Model, ModelWriter, Rewritten, TensorPlan, rewrite};
 pub use read_at::{FileReader, ReadAt};

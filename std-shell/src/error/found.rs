@@ -86,7 +86,14 @@ fn behind<'t>(text: &'t [u8], marks: &[u8]) -> &'t [u8] {
 }
 
 /// What something displays: whole, or its two ends with an ellipsis between them, in at most so many characters.
-fn ends(shown: &impl Display, chars: usize) -> String {
+///
+/// For what comes from strangers and may be of any length: only what is kept takes memory.
+///
+/// ```
+/// assert_eq!(safestep::ends(&"attention", 9), "attention");
+/// assert_eq!(safestep::ends(&"attention", 6), "at…ion");
+/// ```
+pub fn ends(shown: &impl Display, chars: usize) -> String {
     let mut ends = Ends { chars, head: String::new(), tail: VecDeque::new(), passed: 0 };
     // Nothing here can fail.
     let _ = write!(ends, "{shown}");

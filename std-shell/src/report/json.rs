@@ -110,7 +110,7 @@ impl Serialize for Text<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0.as_plain() {
             Some(plain) => serializer.serialize_str(plain),
-            None => serializer.serialize_str(&self.0.to_string()),
+            None => serializer.collect_str(&self.0),
         }
     }
 }
