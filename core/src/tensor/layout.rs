@@ -147,8 +147,10 @@ impl<'t, 'a> Layout<'t, 'a> {
         tensors: &'t mut [TensorSpec<'a>],
         metadata: Option<&'t mut [(&'a str, &'a str)]>,
     ) -> Result<Self, LayoutError<'a>> {
-        for (place, tensor) in tensors.iter_mut().enumerate() {
+        let mut place = 0_usize;
+        for tensor in &mut *tensors {
             tensor.place = place;
+            place = place.wrapping_add(1);
         }
         heap_sort(tensors, &|one, other| one.name.cmp(other.name));
         for pair in tensors.windows(2) {
