@@ -78,7 +78,7 @@ Exit codes:
   1    at least one file was judged bad
   2    wrong usage
   3    a file could not be read or written (whatever the others are)
-  130  interrupted (143: by SIGTERM)";
+  130  interrupted (129: by SIGHUP, 143: by SIGTERM)";
 
 /// How a subcommand ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,8 +110,8 @@ enum Failure {
     Usage(String),
     /// Something that cannot happen has happened; the fault is ours.
     Surprise(String),
-    /// A signal, by its number; what was begun has been cleaned up.
-    Interrupted { signal: usize },
+    /// A signal, by its number, and what it left behind; what was begun has been cleaned up.
+    Interrupted { signal: usize, left: &'static str },
 }
 
 impl From<io::Error> for Failure {
@@ -141,6 +141,7 @@ struct Tally {
     good: u64,
     bad: u64,
     unreadable: u64,
+    misused: u64,
 }
 
 impl Tally {
@@ -149,6 +150,7 @@ impl Tally {
         match blame {
             Blame::Data => self.bad += 1,
             Blame::Machine => self.unreadable += 1,
+            Blame::Caller => self.misused += 1,
         }
     }
 
@@ -156,6 +158,7 @@ impl Tally {
     fn exit(self) -> Exit {
         match self {
             Self { unreadable: 1.., .. } => Exit::Machine,
+            Self { misused: 1.., .. } => Exit::Usage,
             Self { bad: 1.., .. } => Exit::Bad,
             _ => Exit::Good,
         }
@@ -196,15 +199,22 @@ fn answer(error: &clap::Error) -> ExitCode {
     match error.print() {
         Ok(()) => Exit::Good.into(),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => broken_pipe(),
-        Err(_) => Exit::Machine.into(),
+        Err(error) => {
+            report::say_lines(&format!("safestep: {}", unwritten(&error)));
+            Exit::Machine.into()
+        }
     }
+}
+
+fn unwritten(error: &io::Error) -> String {
+    format!("cannot write the output: {error}")
 }
 
 fn fail(failure: Failure, screen: &mut Screen) -> ExitCode {
     match failure {
         Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => broken_pipe(),
         Failure::Output(error) => {
-            screen.complain(&format!("cannot write the output: {error}"));
+            screen.complain(&unwritten(&error));
             Exit::Machine.into()
         }
         Failure::File(error) => {
@@ -221,8 +231,8 @@ fn fail(failure: Failure, screen: &mut Screen) -> ExitCode {
             screen.complain(&format!("this should not happen, please report it: {what}"));
             Exit::Machine.into()
         }
-        Failure::Interrupted { signal } => {
-            screen.complain("interrupted; nothing was changed");
+        Failure::Interrupted { signal, left } => {
+            screen.complain(&format!("interrupted{left}"));
             ExitCode::from(u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX))
         }
     }
@@ -231,7 +241,6 @@ fn fail(failure: Failure, screen: &mut Screen) -> ExitCode {
 /// Nobody reads on. We end as programs do that never heard of it, without a word; not with a success, for that would
 /// be said of files that were not looked at.
 fn broken_pipe() -> ExitCode {
-    #[cfg(unix)]
     let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
     Exit::Machine.into()
 }

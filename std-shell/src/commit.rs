@@ -27,7 +27,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Access, Disk, Found};
+use crate::disk::{Disk, Found, Ownership};
 use crate::error::{Cause, Error, FileKind};
 
 /// A file on its way to its place. Dropped without [`finish`](Self::finish), it leaves nothing behind.
@@ -69,16 +69,19 @@ impl<'d, D: Disk> Commit<'d, D> {
     /// when the path cannot be looked up, its links go round in a loop, or its directory takes no
     /// new file.
     pub fn begin(disk: &'d D, target: &Path) -> Result<Self, Error> {
-        let (target, access) = resolve(disk, target)?;
+        let (target, ownership) = resolve(disk, target)?;
         let Some(name) = target.file_name() else {
             return Err(Error::io("write", target, io::ErrorKind::InvalidFilename.into()));
         };
-        let (temporary, file) = create_beside(disk, &target, name, access.as_ref())?;
+        let mut buffer = Vec::new();
+        let room = buffer.try_reserve_exact(BUFFER_BYTES);
+        room.map_err(|error| Error::io("write", &target, error.into()))?;
+        let (temporary, file) = create_beside(disk, &target, name, ownership.as_ref())?;
         let directory = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
             _ => PathBuf::from("."),
         };
-        let draft = Draft { file, buffer: Vec::with_capacity(BUFFER_BYTES) };
+        let draft = Draft { file, buffer };
         Ok(Self { disk, places: Places { target, directory, temporary }, draft: Some(draft) })
     }
 
@@ -108,6 +111,11 @@ impl<'d, D: Disk> Commit<'d, D> {
     /// [`Cause::Io`], and the commit is over: every later call is refused with [`Cause::Abandoned`].
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.attempt("write", |disk, _, draft| draft.write(disk, bytes))
+    }
+
+    /// Whether an error has ended the commit: then nothing is written any more, and nothing is left.
+    pub fn is_abandoned(&self) -> bool {
+        self.draft.is_none()
     }
 
     /// Makes the bytes durable, puts the file in its place and makes that durable.
@@ -143,9 +151,9 @@ impl<'d, D: Disk> Commit<'d, D> {
         })
     }
 
-    /// Closes and removes the temporary file. If that fails too there is nobody to help: the first
-    /// error is the one to tell.
-    fn abandon(&mut self) {
+    /// Closes and removes the temporary file; every later call is refused with [`Cause::Abandoned`]. If removing it fails
+    /// there is nobody to help: the error that led here is the one to tell.
+    pub fn abandon(&mut self) {
         if self.draft.take().is_some() {
             let _ = self.disk.remove(&self.places.temporary);
         }
@@ -208,14 +216,14 @@ fn write_all<D: Disk>(disk: &D, file: &D::File, mut bytes: &[u8]) -> io::Result<
 
 /// Follows symbolic links from `target` to the place where a file is, or can be; and the
 /// permissions of the file there.
-fn resolve<D: Disk>(disk: &D, target: &Path) -> Result<(PathBuf, Option<Access>), Error> {
+fn resolve<D: Disk>(disk: &D, target: &Path) -> Result<(PathBuf, Option<Ownership>), Error> {
     let not_regular = |path: &Path, kind| Err(Error::new("write", path, Cause::NotRegular(kind)));
     let mut path = target.to_path_buf();
     for _ in 0..=MAX_LINKS {
         match disk.look(&path).map_err(|error| Error::io("write", &path, error))? {
             Found::Nothing if means_a_directory(&path) => return not_regular(&path, FileKind::Directory),
             Found::Nothing => return Ok((path, None)),
-            Found::File(access) => return Ok((path, Some(access))),
+            Found::File(ownership) => return Ok((path, Some(ownership))),
             Found::Link(to) => path = path.parent().unwrap_or(Path::new("")).join(to),
             Found::Other(kind) => return not_regular(&path, kind),
         }
@@ -226,9 +234,7 @@ fn resolve<D: Disk>(disk: &D, target: &Path) -> Result<(PathBuf, Option<Access>)
 /// `new/` asks for a directory, yet [`Path::file_name`] would say `new`.
 fn means_a_directory(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
-    bytes.ends_with(b"/")
-        || bytes.ends_with(b"/.")
-        || bytes.ends_with(std::path::MAIN_SEPARATOR_STR.as_bytes())
+    bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }
 
 /// Makes a file with a new name in the target's directory.
@@ -236,13 +242,13 @@ fn create_beside<D: Disk>(
     disk: &D,
     target: &Path,
     name: &OsStr,
-    access: Option<&Access>,
+    ownership: Option<&Ownership>,
 ) -> Result<(PathBuf, D::File), Error> {
     let mut attempts = 0;
     loop {
         attempts += 1;
         let temporary = target.with_file_name(temporary_name(name));
-        match disk.create(&temporary, access) {
+        match disk.create(&temporary, ownership) {
             Ok(file) => return Ok((temporary, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < MAX_ATTEMPTS => {}
             Err(error) => return Err(Error::io("create a temporary file beside", target, error)),
@@ -284,7 +290,7 @@ const MAX_ATTEMPTS: usize = 16;
 /// encrypted file systems 143; ours adds at most 33.
 const MAX_NAME_BYTES: usize = 96;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::disk::OsDisk;

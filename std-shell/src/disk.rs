@@ -5,15 +5,14 @@
 //! at what is left. The calls are as dumb as those of the kernel and report its errors as they are;
 //! what to do and in which order is decided in [`commit`](crate::commit).
 
-#[cfg(unix)]
 mod os;
 
-#[cfg(unix)]
 pub use os::OsDisk;
 
 use std::ffi::OsString;
 use std::fs::{self, File, FileType};
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Cause, Error, FileKind};
@@ -33,7 +32,7 @@ pub trait Disk {
     /// The path cannot be looked up for another reason than that its last part does not exist.
     fn look(&self, path: &Path) -> io::Result<Found>;
 
-    /// Makes a new empty file and opens it for writing. Without `access` it gets read and write for
+    /// Makes a new empty file and opens it for writing. Without `ownership` it gets read and write for
     /// all, less the umask; with it, these permissions, and owner and group as far as this process
     /// may give them. When the group cannot be kept, the file is made no more open to the new group
     /// than it was to everybody.
@@ -41,7 +40,7 @@ pub trait Disk {
     /// # Errors
     /// `AlreadyExists` when anything, a dangling link too, stands at `path`; else the kernel's
     /// error, and no file is left.
-    fn create(&self, path: &Path, access: Option<&Access>) -> io::Result<Self::File>;
+    fn create(&self, path: &Path, ownership: Option<&Ownership>) -> io::Result<Self::File>;
 
     /// Reserves space so that writing the first `len_bytes` cannot run out of it; the file's length
     /// stays as it is. A disk that cannot reserve says `Ok`, and so does the default.
@@ -97,7 +96,7 @@ pub enum Found {
     /// Nothing: the name is free.
     Nothing,
     /// A regular file, and who may use it.
-    File(Access),
+    File(Ownership),
     /// A symbolic link and where it points, relative to its own directory. What it leads to is a
     /// regular file, or nothing.
     Link(PathBuf),
@@ -107,7 +106,7 @@ pub enum Found {
 
 /// Who may use a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Access {
+pub struct Ownership {
     /// The nine permission bits, `rwxrwxrwx`.
     pub mode: u32,
     /// The number of the owning user.
@@ -139,16 +138,10 @@ fn length_of_regular(path: &Path, metadata: &fs::Metadata) -> Result<u64, Error>
 }
 
 /// Opens for reading; a FIFO that was put there a moment ago does not make us wait for its writer.
-#[cfg(unix)]
 fn open_without_waiting(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     Ok(rustix::io::retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?.into())
-}
-
-#[cfg(not(unix))]
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    File::open(path)
 }
 
 /// What a file is, when it is no regular file.
@@ -159,26 +152,22 @@ fn irregular(kind: FileType) -> Option<FileKind> {
     if kind.is_dir() {
         return Some(FileKind::Directory);
     }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt as _;
-        if kind.is_fifo() {
-            return Some(FileKind::Fifo);
-        }
-        if kind.is_socket() {
-            return Some(FileKind::Socket);
-        }
-        if kind.is_char_device() {
-            return Some(FileKind::CharacterDevice);
-        }
-        if kind.is_block_device() {
-            return Some(FileKind::BlockDevice);
-        }
+    if kind.is_fifo() {
+        return Some(FileKind::Fifo);
+    }
+    if kind.is_socket() {
+        return Some(FileKind::Socket);
+    }
+    if kind.is_char_device() {
+        return Some(FileKind::CharacterDevice);
+    }
+    if kind.is_block_device() {
+        return Some(FileKind::BlockDevice);
     }
     Some(FileKind::Unknown)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use rustix::fs::{CWD, FileType, Mode, mknodat};

@@ -3,13 +3,19 @@
 //! Nothing here panics. An error owns its path and costs its allocation only when it happens. Names come from
 //! strangers (file names, tensor names), so everything printed goes through [`terminal_safe`].
 
+mod found;
+
+pub use found::ends;
+
 use std::ffi::OsStr;
 use std::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use safestep_core::numbers::ValueError;
-use safestep_core::{Dtype, ErrorKind, Rule, Seems, sniff};
+use safestep_core::{Dtype, ErrorKind, LayoutError, Rule, Seems, sniff};
+
+use crate::memory;
 
 /// An action on a path that could not be done, and why.
 ///
@@ -75,12 +81,12 @@ impl std::error::Error for Error {
             Cause::Io(error) | Cause::NotDurable(error) => Some(error),
             Cause::Bad(bad) => Some(&bad.error),
             Cause::Number(bad) => Some(&bad.error),
+            Cause::Refused(refusal) => Some(refusal),
             Cause::NotRegular(_)
             | Cause::Shrank { .. }
             | Cause::PastEnd { .. }
             | Cause::Abandoned
-            | Cause::Unasked { .. }
-            | Cause::Refused(_) => None,
+            | Cause::Unasked { .. } => None,
         }
     }
 }
@@ -111,8 +117,8 @@ pub enum Cause {
     Abandoned,
     /// The bytes break a rule of the format.
     Bad(Box<BadFile>),
-    /// What was to be written breaks a rule of the format (W5): one line that says which.
-    Refused(String),
+    /// What was to be written breaks a rule of the format (W5).
+    Refused(Refusal),
     /// A number that was to be written is none that its tensor's dtype holds.
     Number(Box<BadNumber>),
     /// The elements that were to be written are of another dtype than their tensor; nothing is converted unasked.
@@ -132,11 +138,11 @@ impl Cause {
     /// Who is to blame for this cause.
     pub fn blame(&self) -> Blame {
         match self {
-            Self::Bad(_) | Self::Refused(_) | Self::Number(_) | Self::Unasked { .. } => Blame::Data,
+            Self::Bad(_) | Self::Number(_) => Blame::Data,
+            Self::Refused(_) | Self::PastEnd { .. } | Self::Unasked { .. } => Blame::Caller,
             Self::Io(_)
             | Self::NotRegular(_)
             | Self::Shrank { .. }
-            | Self::PastEnd { .. }
             | Self::Abandoned
             | Self::NotDurable(_) => Blame::Machine,
         }
@@ -155,7 +161,7 @@ impl fmt::Display for Cause {
                 write!(f, "bytes up to {wanted_bytes} were asked for and it has {length_bytes}")
             }
             Self::Bad(bad) => bad.fmt(f),
-            Self::Refused(reason) => terminal_safe(reason).fmt(f),
+            Self::Refused(refusal) => terminal_safe(&refusal.to_string()).fmt(f),
             Self::Number(bad) => bad.fmt(f),
             Self::Unasked { tensor, expected, found } => {
                 let tensor = terminal_safe(tensor);
@@ -189,15 +195,134 @@ impl fmt::Display for BadNumber {
     }
 }
 
+/// Why tensors are not written (rule W5): what the core's [`LayoutError`] says, with names of its own, and what a stream of
+/// bytes can do wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Two tensors of one name.
+    NameTwice {
+        /// The name.
+        name: String,
+    },
+    /// The name `__metadata__`, which means something else.
+    NameReserved,
+    /// Two metadata keys that are equal.
+    KeyTwice {
+        /// The key.
+        key: String,
+    },
+    /// Elements that do not fill whole bytes.
+    Bits {
+        /// The tensor's name.
+        name: String,
+        /// The total, in bits.
+        found: u64,
+    },
+    /// A size that 64 bits cannot count.
+    Overflow {
+        /// The tensor's name.
+        name: String,
+    },
+    /// A header longer than readers accept.
+    HeaderTooLong {
+        /// Its length in bytes.
+        found: u64,
+    },
+    /// Another reason of the core's, in its words.
+    Layout(String),
+    /// The bytes ended before the tensor did.
+    DataShort {
+        /// The tensor's name.
+        name: String,
+        /// The tensor's bytes.
+        expected: u64,
+        /// The bytes that came.
+        found: u64,
+    },
+    /// More than the tensor still lacks.
+    Surplus {
+        /// The tensor's name.
+        name: String,
+        /// What is counted: elements, bytes.
+        unit: &'static str,
+        /// How many it lacks.
+        expected: u64,
+        /// How many came.
+        found: u64,
+    },
+    /// Bytes in the middle of a byte, or elements in the middle of an element.
+    DataCut {
+        /// The tensor's name.
+        name: String,
+        /// What came.
+        unit: &'static str,
+        /// How many.
+        found: u64,
+    },
+    /// More than the tensors have.
+    DataSurplus {
+        /// What is counted: elements, bytes.
+        unit: &'static str,
+        /// How many stood behind the last tensor.
+        found: u64,
+    },
+}
+
+impl From<LayoutError<'_>> for Refusal {
+    fn from(error: LayoutError<'_>) -> Self {
+        match error {
+            LayoutError::NameTwice { name } => Self::NameTwice { name: name.into() },
+            LayoutError::NameReserved => Self::NameReserved,
+            LayoutError::KeyTwice { key } => Self::KeyTwice { key: key.into() },
+            LayoutError::Bits { name, found } => Self::Bits { name: name.into(), found },
+            LayoutError::Overflow { name } => Self::Overflow { name: name.into() },
+            LayoutError::HeaderTooLong { found } => Self::HeaderTooLong { found },
+            other => Self::Layout(other.to_string()),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl fmt::Display for Refusal {
+    /// Names are given as they are; who prints to a terminal makes them safe for it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NameTwice { name } => LayoutError::NameTwice { name }.fmt(f),
+            Self::NameReserved => LayoutError::NameReserved.fmt(f),
+            Self::KeyTwice { key } => LayoutError::KeyTwice { key }.fmt(f),
+            Self::Bits { name, found } => LayoutError::Bits { name, found: *found }.fmt(f),
+            Self::Overflow { name } => LayoutError::Overflow { name }.fmt(f),
+            Self::HeaderTooLong { found } => LayoutError::HeaderTooLong { found: *found }.fmt(f),
+            Self::Layout(reason) => f.write_str(reason),
+            Self::DataShort { name, expected, found } => {
+                write!(f, "W5: expected {expected} bytes for {name:?}, found {found}")
+            }
+            Self::Surplus { name, unit, expected, found } => {
+                write!(f, "W5: expected at most {expected} more {unit} for {name:?}, found {found}")
+            }
+            Self::DataCut { name, unit, found } => {
+                write!(f, "W5: expected the rest of what was begun of {name:?}, found {found} {unit}")
+            }
+            Self::DataSurplus { unit, found } => {
+                write!(f, "W5: expected no more data, found {found} {unit} behind the last tensor")
+            }
+        }
+    }
+}
+
 /// A verdict on a file, with what the header says at its place.
 #[derive(Clone, Debug)]
 pub struct BadFile {
     /// The rule, the place, what was expected and what was found.
     pub error: safestep_core::Error,
-    /// The tensor, or the key in `__metadata__`, that it is about.
+    /// The tensor, or the key in `__metadata__`, that it is about. None too where memory is too short for it.
     pub name: Option<String>,
-    /// What stands at the place, where that says more.
+    /// What stands at the place, where that says more. A long word without its middle.
     pub found: Option<String>,
+    /// The shape of the tensor, where it is the shape that is wrong. A long one without its middle.
+    pub shape: Option<String>,
     /// What the file seems to be, if it is no safetensors file at all.
     pub seems: Option<Seems>,
 }
@@ -208,8 +333,9 @@ impl BadFile {
         let stranger =
             matches!(error.rule(), Some(Rule::Short | Rule::TooLarge | Rule::PastEnd | Rule::Start));
         let seems = if stranger { sniff(first) } else { None };
-        let name = error.name_of(header).map(|name| name.to_string());
-        Self { error, name, found: word_at(error, header), seems }
+        let name = error.name_of(header).and_then(|name| memory::text(&name, name.as_spelled().len()).ok());
+        let (found, shape) = (found::word_at(error, header), found::shape_of(error, header));
+        Self { error, name, found, shape, seems }
     }
 
     /// What is wrong, in words: what was expected, what was found.
@@ -217,6 +343,11 @@ impl BadFile {
         let mut message = self.error.kind().to_string();
         if let Some(found) = &self.found {
             message.push_str(&format!(": {found}"));
+        }
+        if let Some(shape) = &self.shape {
+            // The words of one kind end with "a shape".
+            let what = if self.error.kind() == ErrorKind::Overflow { "" } else { "shape " };
+            message.push_str(&format!(": {what}{shape}"));
         }
         if let Some(seems) = self.seems {
             message.push_str(&format!("; the file seems to be {seems}"));
@@ -237,26 +368,6 @@ impl fmt::Display for BadFile {
     }
 }
 
-/// The word of the header at an error's place, for the kinds of error whose own words do not hold it.
-fn word_at(error: safestep_core::Error, header: &[u8]) -> Option<String> {
-    match error.kind() {
-        ErrorKind::DtypeUnknown
-        | ErrorKind::FieldUnknown
-        | ErrorKind::Shape { .. }
-        | ErrorKind::Offsets { .. } => {}
-        _ => return None,
-    }
-    const LONGEST: usize = 40;
-    let at = usize::try_from(error.at().value()).ok()?.checked_sub(8)?;
-    let rest = header.get(at..)?;
-    let end = match rest.first()? {
-        b'"' => 2 + rest.get(1..)?.iter().position(|&byte| byte == b'"')?,
-        _ => rest.iter().position(|byte| matches!(byte, b',' | b']' | b'}' | b' ' | b'\n'))?,
-    };
-    let word = String::from_utf8_lossy(rest.get(..end.min(LONGEST))?).into_owned();
-    Some(if end > LONGEST { word + "..." } else { word })
-}
-
 /// Where the fault lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
@@ -264,6 +375,9 @@ pub enum Blame {
     Data,
     /// The bytes could not be read or written (exit code 3).
     Machine,
+    /// What was asked for makes no sense: tensors that no file can hold, bytes that no file has (exit code 2, as for any
+    /// wrong usage).
+    Caller,
 }
 
 /// What stands where a regular file was needed.
@@ -374,7 +488,6 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn bytes_that_are_no_text_are_shown_as_numbers() {
         use std::os::unix::ffi::OsStrExt as _;
@@ -405,15 +518,17 @@ mod tests {
             (
                 Cause::Number(Box::new(BadNumber { tensor, error })),
                 r#"cannot write m: "a\nb": expected a value of F8_E4M3, found 449 in element 7: it is out of range"#,
+                Blame::Data,
             ),
             (
                 unasked,
                 r#"cannot write m: "a\nb": expected elements of F32, found F64, and nothing is converted unasked"#,
+                Blame::Caller,
             ),
         ];
-        for (because, shown) in table {
+        for (because, shown, blame) in table {
             let error = Error::new("write", "m", because);
-            assert_eq!((error.to_string().as_str(), error.blame()), (shown, Blame::Data));
+            assert_eq!((error.to_string().as_str(), error.blame()), (shown, blame));
             assert_eq!(error.source().is_some(), matches!(error.because(), Cause::Number(_)));
         }
     }

@@ -5,8 +5,15 @@
 //!
 //! path -> disk -> bytes by pread or map -> judged model -> numbers, statistics -> streamed out through one commit path
 //!
+//! For Unix only: nothing else has the calls that a durable commit is made of, and nothing else is tested.
+//!
 //! No function here panics on any input. `unsafe` lives in [`mapped`] and nowhere else.
 #![deny(unsafe_code)]
+
+#[cfg(not(unix))]
+compile_error!("safestep is for Unix only; safestep-core is for every target");
+
+mod memory;
 
 pub mod error;
 
@@ -21,10 +28,8 @@ pub mod commit;
 pub mod model;
 
 pub use commit::Commit;
-pub use disk::Disk;
-#[cfg(unix)]
-pub use disk::OsDisk;
-pub use error::{BadFile, BadNumber, Blame, Cause, Error, FileKind, terminal_safe};
+pub use disk::{Disk, OsDisk};
+pub use error::{BadFile, BadNumber, Blame, Cause, Error, FileKind, Refusal, ends, terminal_safe};
 pub use mapped::Mapped;
 pub use model::{
     Access, Converted, ConvertedPair, FLOATS, Model, ModelWriter, Rewritten, TensorPlan, Values, convert,

@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::disk::open_regular;
@@ -84,7 +85,7 @@ impl ReadAt for FileReader {
         }
         let (mut offset, mut rest) = (offset, buf);
         while !rest.is_empty() {
-            match pread(&self.file, rest, offset) {
+            match self.file.read_at(rest, offset) {
                 Ok(0) => return Err(shrank(&self.path, &self.file, self.len_bytes)),
                 Ok(count) => {
                     offset = offset.saturating_add(count as u64);
@@ -112,16 +113,6 @@ pub(crate) fn shrank(path: &Path, file: &File, expected_bytes: u64) -> Error {
         }
         Err(error) => Error::io("read", path, error),
     }
-}
-
-#[cfg(unix)]
-fn pread(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buf, offset)
-}
-
-#[cfg(windows)]
-fn pread(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buf, offset)
 }
 
 #[cfg(test)]

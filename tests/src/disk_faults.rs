@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-use safestep::disk::{Access, Disk, Found};
+use safestep::disk::{Disk, Found, Ownership};
 use safestep::error::FileKind;
 
 /// A disk in memory. Paths start at its root, relative ones too.
@@ -184,14 +184,14 @@ impl Disk for SimulatedDisk {
         let state = self.call(Call::Look(path.into()))?;
         let Some(node) = state.find(path)? else { return Ok(Found::Nothing) };
         Ok(match &state.live[node] {
-            Content::File(_) => Found::File(state.access.get(&node).copied().unwrap_or(ACCESS)),
+            Content::File(_) => Found::File(state.ownership.get(&node).copied().unwrap_or(OWNERSHIP)),
             Content::Link(to) => Found::Link(to.clone()),
             Content::Directory(_) => Found::Other(FileKind::Directory),
             Content::Other(kind) => Found::Other(*kind),
         })
     }
 
-    fn create(&self, path: &Path, access: Option<&Access>) -> io::Result<SimulatedFile> {
+    fn create(&self, path: &Path, ownership: Option<&Ownership>) -> io::Result<SimulatedFile> {
         let mut state = self.call(Call::Create(path.into()))?;
         if state.find(path)?.is_some() {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -199,7 +199,7 @@ impl Disk for SimulatedDisk {
         let (directory, name) = state.split(path)?;
         let node = state.add(Content::File(Vec::new()));
         state.durable.push(Content::File(Vec::new()));
-        state.access.insert(node, access.copied().unwrap_or(ACCESS));
+        state.ownership.insert(node, ownership.copied().unwrap_or(OWNERSHIP));
         state.change(vec![(directory, name, Some(node))]);
         Ok(SimulatedFile(node))
     }
@@ -323,7 +323,7 @@ struct State {
     durable: Vec<Content>,
     /// Changes of names that are live and not durable, oldest first.
     pending: Vec<Change>,
-    access: BTreeMap<Node, Access>,
+    ownership: BTreeMap<Node, Ownership>,
     calls: Vec<Call>,
     fault: Option<(usize, Fault)>,
     /// The error of every further call.
@@ -486,4 +486,4 @@ pub const EEXIST: i32 = 17;
 pub const ENOSPC: i32 = 28;
 
 /// The permissions of a file that was made without any.
-const ACCESS: Access = Access { mode: 0o644, owner: 0, group: 0 };
+const OWNERSHIP: Ownership = Ownership { mode: 0o644, owner: 0, group: 0 };

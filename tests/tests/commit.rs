@@ -11,7 +11,7 @@
 use std::path::Path;
 
 use safestep::commit::Commit;
-use safestep::disk::Access;
+use safestep::disk::Ownership;
 use safestep::error::{Cause, Error, FileKind};
 use safestep_tests::disk_faults::{
     Call, EACCES, EEXIST, EINTR, EIO, ENOSPC, Fault, Image, Searched, SimulatedDisk, Standing,
@@ -264,7 +264,7 @@ fn what_is_no_place_for_a_file_is_refused_before_anything_is_made() {
 #[test]
 fn the_new_file_takes_over_the_permissions() {
     use safestep::disk::{Disk as _, Found};
-    let secret = Access { mode: 0o600, owner: 7, group: 8 };
+    let secret = Ownership { mode: 0o600, owner: 7, group: 8 };
     let disk = disk(false);
     disk.create(Path::new(TARGET), Some(&secret)).unwrap();
     commit(&disk, TARGET).unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use safestep::{Access, Blame, Cause, Error, Model, ModelWriter, OsDisk, TensorPlan, rewrite};
+use safestep::{Access, Blame, Cause, Error, Model, ModelWriter, OsDisk, Refusal, TensorPlan, rewrite};
 use safestep_core::{Dtype, DtypeSet, Frame, Limits};
 use safestep_tests::cases::{Case, Verdict, cases};
 use safestep_tests::disk_faults::{EIO, ENOSPC, Fault, SimulatedDisk, Standing};
@@ -123,32 +123,112 @@ fn what_does_not_fit_is_refused_and_leaves_nothing() {
     let u8 = |name: &str| tensor(name, Dtype::U8, &[1]);
     let pair = |key: &str| (key.to_string(), String::new());
     let one = vec![u8("a")];
-    type Refusal<'a> = (Vec<TensorPlan>, Vec<(String, String)>, usize, &'a str);
-    let cases: Vec<Refusal<'_>> = vec![
-        (vec![u8("a"), u8("b"), u8("a")], vec![], 3, "twice"),
-        (vec![u8("a"), tensor("a", Dtype::F32, &[1])], vec![], 5, "twice"),
-        (vec![u8("__metadata__")], vec![], 1, "__metadata__"),
-        (vec![tensor("n", Dtype::F4, &[3])], vec![], 2, "12 bits"),
-        (vec![tensor("n", Dtype::F6E2M3, &[2])], vec![], 2, "12 bits"),
-        (vec![tensor("n", Dtype::U8, &[1 << 40, 1 << 40])], vec![], 0, "64 bits"),
-        (vec![tensor("n", Dtype::F64, &[1 << 62])], vec![], 0, "64 bits"),
-        (vec![tensor("n", Dtype::U8, &[u64::MAX])], vec![], 0, "64 bits"),
-        (one.clone(), vec![pair("k"), pair("k")], 1, "key"),
-        (one.clone(), vec![(String::new(), "x".repeat(100_000_000))], 1, "100000000"),
-        (one.clone(), vec![], 0, "1 bytes for \"a\", found 0"),
-        (one, vec![], 2, "1 bytes behind the last"),
+    type Refused<'a> = (Vec<TensorPlan>, Vec<(String, String)>, usize, Refusal, &'a str);
+    let named = |name: &str| name.to_string();
+    let cases: Vec<Refused<'_>> = vec![
+        (vec![u8("a"), u8("b"), u8("a")], vec![], 3, Refusal::NameTwice { name: named("a") }, "twice"),
+        (
+            vec![u8("a"), tensor("a", Dtype::F32, &[1])],
+            vec![],
+            5,
+            Refusal::NameTwice { name: named("a") },
+            "twice",
+        ),
+        (vec![u8("__metadata__")], vec![], 1, Refusal::NameReserved, "__metadata__"),
+        (
+            vec![tensor("n", Dtype::F4, &[3])],
+            vec![],
+            2,
+            Refusal::Bits { name: named("n"), found: 12 },
+            "12 bits",
+        ),
+        (
+            vec![tensor("n", Dtype::F6E2M3, &[2])],
+            vec![],
+            2,
+            Refusal::Bits { name: named("n"), found: 12 },
+            "12 bits",
+        ),
+        (
+            vec![tensor("n", Dtype::U8, &[1 << 40, 1 << 40])],
+            vec![],
+            0,
+            Refusal::Overflow { name: named("n") },
+            "64 bits",
+        ),
+        (
+            vec![tensor("n", Dtype::F64, &[1 << 62])],
+            vec![],
+            0,
+            Refusal::Overflow { name: named("n") },
+            "64 bits",
+        ),
+        (
+            vec![tensor("n", Dtype::U8, &[u64::MAX])],
+            vec![],
+            0,
+            Refusal::Overflow { name: named("n") },
+            "64 bits",
+        ),
+        (one.clone(), vec![pair("k"), pair("k")], 1, Refusal::KeyTwice { key: named("k") }, "key"),
+        (
+            one.clone(),
+            vec![(String::new(), "x".repeat(100_000_000))],
+            1,
+            Refusal::HeaderTooLong { found: 100_000_080 },
+            "100000000",
+        ),
+        (
+            one.clone(),
+            vec![],
+            0,
+            Refusal::DataShort { name: named("a"), expected: 1, found: 0 },
+            "1 bytes for \"a\", found 0",
+        ),
+        (one, vec![], 2, Refusal::DataSurplus { unit: "bytes", found: 1 }, "1 bytes behind the last"),
     ];
-    for (plan, metadata, bytes, words) in cases {
+    for (plan, metadata, bytes, refusal, words) in cases {
         let disk = SimulatedDisk::holding([("model", Standing::File(b"old".to_vec()))]);
         let made = ModelWriter::create(&disk, "model", &plan, Some(&metadata)).and_then(|mut writer| {
             writer.write(&vec![0; bytes])?;
             writer.finish()
         });
         let error = made.expect_err(words);
-        assert!(matches!(error.because(), Cause::Refused(_)), "{error}");
+        assert!(matches!(error.because(), Cause::Refused(found) if *found == refusal), "{error:?}");
         assert!(error.to_string().contains(words), "{error}");
+        assert_eq!(error.blame(), Blame::Caller);
         assert_eq!(disk.live(), SimulatedDisk::holding([("model", Standing::File(b"old".to_vec()))]).live());
     }
+}
+
+/// After the first error a writer refuses everything, whatever is asked of it.
+#[test]
+fn a_writer_that_has_refused_writes_no_more() {
+    let old = || SimulatedDisk::holding([("model", Standing::File(b"old".to_vec()))]);
+    let plan = [TensorPlan { name: "a".into(), dtype: Dtype::U8, shape: vec![4] }];
+    let disk = old();
+    let mut writer = ModelWriter::create(&disk, "model", &plan, None).unwrap();
+    let error = writer.write(&[0; 5]).unwrap_err();
+    assert!(matches!(error.because(), Cause::Refused(Refusal::DataSurplus { found: 1, .. })), "{error}");
+    assert_eq!(disk.live(), old().live());
+    assert!(writer.write(&[0]).is_err());
+    let error = writer.finish().unwrap_err();
+    assert!(matches!(error.because(), Cause::Abandoned), "{error}");
+    assert_eq!(disk.live(), old().live());
+
+    // A disk that fails ends it too; nobody is blamed for the bytes that are missing then.
+    let long = [TensorPlan { shape: vec![1 << 20], ..plan[0].clone() }];
+    let calls = |disk: &SimulatedDisk| disk.calls().len();
+    let begun = old();
+    drop(ModelWriter::create(&begun, "model", &long, None).unwrap());
+    // The last call was the removal; in its place stands the first write.
+    let disk = old().fail_at(calls(&begun) - 1, Fault::Error(EIO));
+    let mut writer = ModelWriter::create(&disk, "model", &long, None).unwrap();
+    let error = writer.write(&[0; 1 << 19]).unwrap_err();
+    assert!(matches!(error.because(), Cause::Io(_)), "{error}");
+    let error = writer.finish().unwrap_err();
+    assert!(matches!(error.because(), Cause::Abandoned), "{error}");
+    assert_eq!(disk.live(), old().live());
 }
 
 #[test]

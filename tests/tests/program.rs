@@ -11,6 +11,7 @@ mod demo;
 mod help;
 mod bad_input;
 mod bad_output;
+mod short_memory;
 mod real_model;
 
 use std::ffi::{OsStr, OsString};

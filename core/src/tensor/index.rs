@@ -179,6 +179,17 @@ impl<'h, 's> Index<'h, 's> {
         self.header
     }
 
+    /// Whether names were sorted because they crowded a table; for benchmarks of hostile headers.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        #[cfg(feature = "fast")]
+        let crowded = self.names == NameOrder::ByFingerprint;
+        #[cfg(not(feature = "fast"))]
+        let crowded = false;
+        crowded
+    }
+
     pub(crate) fn outline(&self) -> &Outline {
         &self.outline
     }

@@ -16,13 +16,14 @@ pub struct TensorSpec<'a> {
     pub(crate) dtype: Dtype,
     pub(crate) shape: &'a [u64],
     pub(crate) span: Span,
+    pub(crate) place: usize,
 }
 
 impl<'a> TensorSpec<'a> {
     /// A tensor of that name, dtype and shape (outermost dimension first).
     #[must_use]
     pub fn new(name: &'a str, dtype: Dtype, shape: &'a [u64]) -> Self {
-        Self { name, dtype, shape, span: Span::default() }
+        Self { name, dtype, shape, span: Span::default(), place: 0 }
     }
 
     /// The name.
@@ -47,6 +48,12 @@ impl<'a> TensorSpec<'a> {
     #[must_use]
     pub fn span(&self) -> Span {
         self.span
+    }
+
+    /// Its place among the specs as the caller listed them, once it is planned; 0 before.
+    #[must_use]
+    pub fn place(&self) -> usize {
+        self.place
     }
 }
 
@@ -141,6 +148,11 @@ impl<'t, 'a> Layout<'t, 'a> {
         tensors: &'t mut [TensorSpec<'a>],
         metadata: Option<&'t mut [(&'a str, &'a str)]>,
     ) -> Result<Self, LayoutError<'a>> {
+        let mut place = 0_usize;
+        for tensor in &mut *tensors {
+            tensor.place = place;
+            place = place.wrapping_add(1);
+        }
         sort(tensors, |one, other| one.name.cmp(other.name));
         for pair in tensors.windows(2) {
             if let [one, other] = pair

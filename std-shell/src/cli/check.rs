@@ -25,8 +25,8 @@ pub(super) struct Arguments {
 
     /// Print a JSON object for each file, one a line.
     ///
-    /// {"path","verdict":"good"|"bad","rule","offset","tensor","message","notes":[{"id","offset","tensor","count",
-    /// "message"}]}, with null for what does not apply. With --quiet good files are left out. Files that cannot be read
+    /// Its keys: path, verdict ("good" or "bad"), rule, offset, tensor, message, and notes, a list of objects with id,
+    /// offset, tensor, count and message; null stands for what does not apply. With --quiet good files are left out. Files that cannot be read
     /// get no line here, only a word on standard error and exit code 3. Bytes of a path that are no UTF-8 become U+FFFD.
     #[arg(long)]
     json: bool,

@@ -58,8 +58,8 @@ pub(super) struct Arguments {
 
     /// Print what was done as one JSON document.
     ///
-    /// {"path","bytes_before","bytes_after","tensors":[{"from","to","tensors","bytes_before","bytes_after"}]}. Tensors that
-    /// were copied have the same "from" and "to".
+    /// An object of path, bytes_before, bytes_after and tensors: for each pair of dtypes from, to, tensors,
+    /// bytes_before and bytes_after. Tensors that were copied have the same "from" and "to".
     #[arg(long)]
     json: bool,
 }
@@ -73,7 +73,7 @@ Examples:
 Exit codes:
   0    OUT is written
   1    IN is bad, or has a value that the new dtype does not hold
-  2    wrong usage; a --tensor that matches nothing, or no float
+  2    wrong usage; a --tensor that matches nothing, or no float; elements that do not fill whole bytes
   3    IN could not be read, or OUT not written
   130  interrupted (143: by SIGTERM)";
 

@@ -14,6 +14,7 @@ use safestep::{Access, Cause, Error, Model, OsDisk, rewrite};
 use safestep_core::{Entry, Limits};
 use tempfile::TempDir;
 
+use super::interrupt::Interrupt;
 use super::{Exit, Failure};
 use crate::report::{Checking as _, Inspecting as _, Screen, Shown, Totals, grouped, human, tour};
 
@@ -58,6 +59,9 @@ struct Tour<'s> {
 }
 
 pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Failure> {
+    let directory = arguments.dir.clone().unwrap_or_else(std::env::temp_dir);
+    let interrupt = Interrupt::install()
+        .map_err(|error| Error::io("catch signals while writing to", directory, error))?;
     let place = Place::make(arguments.dir.as_deref())?;
     tour::opening(screen, place.path(), arguments.dir.is_some())?;
     let mut summary = Vec::new();
@@ -65,6 +69,10 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
         tour::step(screen, number, STEPS.len(), step.title)?;
         let mut tour = Tour { directory: place.path(), screen };
         summary.push((step.take)(&mut tour)?);
+        if let Some(signal) = interrupt.signal() {
+            let left = if arguments.dir.is_some() { "; what was written stays there" } else { "" };
+            return Err(Failure::Interrupted { signal, left });
+        }
     }
     tour::summary(screen, &summary)?;
     Ok(Exit::Good)
@@ -180,7 +188,10 @@ impl Place {
             },
             None => match tempfile::Builder::new().prefix("safestep-demo-").tempdir() {
                 Ok(directory) => Ok(Self::Temporary(directory)),
-                Err(error) => Err(Error::io("create a directory in", std::env::temp_dir(), error)),
+                // Its own text would name the path once more.
+                Err(error) => {
+                    Err(Error::io("create a directory in", std::env::temp_dir(), error.kind().into()))
+                }
             },
         }
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use clap::{Args, ValueEnum};
 use globset::GlobMatcher;
-use safestep::{Access, Model};
+use safestep::{Access, Error, Model};
 use safestep_core::{Entry, Limits};
 
 use super::sources::Sources;
@@ -40,9 +40,9 @@ pub(super) struct Arguments {
 
     /// Print one JSON document, with tensors by offset.
     ///
-    /// {"files":[{"path","header_bytes","data_bytes","metadata":{..}|null,"notes":[{"id","message"}],
-    /// "tensors":[{"name","dtype","shape","begin","end"}]}],"totals":{"tensors","parameters","bytes",
-    /// "by_dtype":{"F32":{"tensors","parameters","bytes"}}}}. Bytes of a path that are no UTF-8 become U+FFFD.
+    /// Its keys: files, a list of objects with path, header_bytes, data_bytes, metadata (an object of strings, or null),
+    /// notes (each with id and message) and tensors (each with name, dtype, shape, begin and end); and totals, an object
+    /// with tensors, parameters, bytes and by_dtype, which has these three for each dtype. Bytes of a path that are no UTF-8 become U+FFFD.
     #[arg(long)]
     json: bool,
 }
@@ -74,16 +74,17 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
     let (mut totals, mut tally) = (Totals::default(), Tally::default());
     report.begin(screen)?;
     for file in arguments.sources.files() {
-        match file.and_then(|path| Model::open(path, Access::Read, Limits::default())) {
-            Ok(model) => {
+        let model = file.and_then(|path| Model::open(path, Access::Read, Limits::default()));
+        let entries = model.as_ref().map_or(Ok(Vec::new()), |model| arguments.choose(model));
+        match (&model, &entries) {
+            (Ok(model), Ok(entries)) => {
                 tally.good += 1;
-                let entries = arguments.choose(&model);
                 entries.iter().for_each(|entry| totals.add(entry));
-                report.file(screen, &Shown { path: model.path(), model: &model, entries: &entries })?;
+                report.file(screen, &Shown { path: model.path(), model, entries })?;
             }
-            Err(error) => {
+            (Err(error), _) | (_, Err(error)) => {
                 tally.count(error.blame());
-                screen.complain_of(&error);
+                screen.complain_of(error);
             }
         }
     }
@@ -93,8 +94,11 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
 
 impl Arguments {
     /// The tensors to be shown, in their order.
-    fn choose<'m>(&self, model: &'m Model) -> Vec<Entry<'m>> {
-        let mut entries: Vec<Entry<'m>> = model.index().iter().collect();
+    fn choose<'m>(&self, model: &'m Model) -> Result<Vec<Entry<'m>>, Error> {
+        let (tensors, mut entries) = (model.index().iter(), Vec::new());
+        let room = entries.try_reserve_exact(tensors.len());
+        room.map_err(|error| Error::io("show", model.path(), error.into()))?;
+        entries.extend(tensors);
         if !self.filter.is_empty() {
             entries.retain(|entry| {
                 let name = entry.name().to_string();
@@ -103,9 +107,14 @@ impl Arguments {
         }
         match self.sort {
             Sort::Offset => {}
-            Sort::Name => entries.sort_by_key(Entry::name),
-            Sort::Size => entries.sort_by_key(|entry| Reverse(entry.span().len())),
+            // In place, where a stable sort would take memory.
+            Sort::Name => entries.sort_unstable_by_key(Entry::name),
+            Sort::Size => {
+                entries.sort_unstable_by_key(|entry| {
+                    (Reverse(entry.span().len()), entry.span().begin(), entry.name())
+                });
+            }
         }
-        entries
+        Ok(entries)
     }
 }

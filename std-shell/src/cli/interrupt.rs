@@ -1,16 +1,18 @@
-//! A signal that would end the program becomes an error of the next call that writes, which cleans up after itself.
+//! A signal that would end the program becomes an error of the next call that writes, or the end of the step that is being
+//! taken; what was begun is cleaned up.
 //!
 //! The second signal ends the program at once.
 
-use std::ffi::OsString;
+use std::ffi::{OsString, c_int};
+use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use safestep::disk::{Access, Found};
+use safestep::disk::{Found, Ownership};
 use safestep::{Disk, Error, OsDisk};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
 use super::Failure;
@@ -23,16 +25,20 @@ pub(super) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Catches SIGINT and SIGTERM from now on. Not SIGHUP, which `nohup` has switched off for a reason.
+    /// Catches SIGINT and SIGTERM from now on, and SIGHUP unless it was switched off, as `nohup` does for a reason. A file
+    /// that grows beyond what the process may write (SIGXFSZ) becomes an error of the call that writes.
     pub(super) fn install() -> io::Result<Self> {
         let signal = Arc::new(AtomicUsize::new(0));
         let again = Arc::new(AtomicBool::new(false));
-        for number in [SIGINT, SIGTERM] {
+        let hangup = Some(SIGHUP).filter(|&number| !is_ignored(number));
+        for number in [SIGINT, SIGTERM].into_iter().chain(hangup) {
             // In this order: the first signal finds the flag down and raises it.
             flag::register_conditional_default(number, Arc::clone(&again))?;
             flag::register(number, Arc::clone(&again))?;
             flag::register_usize(number, Arc::clone(&signal), usize::try_from(number).unwrap_or_default())?;
         }
+        // Nobody reads this flag: that the signal is caught is enough.
+        flag::register(SIGXFSZ, Arc::default())?;
         Ok(Self { signal })
     }
 
@@ -40,6 +46,15 @@ impl Interrupt {
     pub(super) fn signal(&self) -> Option<usize> {
         Some(self.signal.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
     }
+}
+
+/// Whether a signal is ignored already. Where nobody tells (only Linux does so without unsafe code) it is taken for ignored.
+fn is_ignored(number: c_int) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    let place = u32::try_from(number.saturating_sub(1)).unwrap_or_default();
+    ignored.is_none_or(|set| set.checked_shr(place).unwrap_or_default() & 1 == 1)
 }
 
 /// The machine's disk, on which nothing begins any more once a signal has come.
@@ -63,7 +78,9 @@ impl Interruptible {
     /// How the work on this disk ended. What failed after a signal failed of it, unless the file is in its place.
     pub(super) fn settle<T>(&self, done: Result<T, Error>) -> Result<T, Failure> {
         match (done, self.interrupt.signal()) {
-            (Err(error), Some(signal)) if !error.is_in_place() => Err(Failure::Interrupted { signal }),
+            (Err(error), Some(signal)) if !error.is_in_place() => {
+                Err(Failure::Interrupted { signal, left: "; nothing was changed" })
+            }
             (done, _) => Ok(done?),
         }
     }
@@ -85,8 +102,8 @@ impl Disk for Interruptible {
         self.go_on()?.look(path)
     }
 
-    fn create(&self, path: &Path, access: Option<&Access>) -> io::Result<Self::File> {
-        self.go_on()?.create(path, access)
+    fn create(&self, path: &Path, ownership: Option<&Ownership>) -> io::Result<Self::File> {
+        self.go_on()?.create(path, ownership)
     }
 
     fn allocate(&self, file: &Self::File, len_bytes: u64) -> io::Result<()> {

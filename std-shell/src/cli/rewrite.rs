@@ -16,7 +16,8 @@ use crate::report::{Screen, human};
 /// library writes for the same content (with more than one metadata key its order is random; ours is sorted).
 ///
 /// OUT appears whole and durable or not at all; an old OUT stays as it was until then, keeps its permissions, and may be
-/// IN itself. When interrupted, nothing is left behind. A bad IN gets its verdict and writes nothing.
+/// IN itself. Until then both need room on the disk: in place, too, a second copy of the file. Other hard links to an old OUT
+/// keep the old content. When interrupted, nothing is left behind. A bad IN gets its verdict and writes nothing.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct Arguments {
@@ -39,7 +40,7 @@ Exit codes:
   1    IN is bad
   2    wrong usage
   3    IN could not be read, or OUT not written
-  130  interrupted (143: by SIGTERM)";
+  130  interrupted (129: by SIGHUP, 143: by SIGTERM)";
 
 pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Failure> {
     let (input, output) = (&arguments.input, &arguments.output);

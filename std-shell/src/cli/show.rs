@@ -154,5 +154,5 @@ fn pass(part: &Part<'_>, watch: &mut Watch, mut take: impl FnMut(&Block<'_>)) ->
         watch.bar.progress(watch.done, watch.total);
         Ok::<_, Trouble>(watch.interrupt.signal().is_none())
     })?;
-    watch.interrupt.signal().map_or(Ok(()), |signal| Err(Failure::Interrupted { signal }))
+    watch.interrupt.signal().map_or(Ok(()), |signal| Err(Failure::Interrupted { signal, left: "" }))
 }

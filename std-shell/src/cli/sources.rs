@@ -13,10 +13,14 @@ use walkdir::{DirEntry, WalkDir};
 #[derive(Debug, Args)]
 pub(super) struct Sources {
     /// Model files, and directories: of those, every *.safetensors file in name order.
+    ///
+    /// A directory that holds none counts as a file that could not be read (exit code 3).
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 
     /// Look into the directories of directories too.
+    ///
+    /// Links to files are followed, links to directories are not, unless they are given as a PATH.
     #[arg(short, long)]
     recursive: bool,
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use rustix::fs::{Gid, Mode, OFlags, Uid};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{Access, Disk, Found, irregular};
+use super::{Disk, Found, Ownership, irregular};
 
 /// The machine's own file systems.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +30,9 @@ impl Disk for OsDisk {
             answer => answer?,
         };
         if !metadata.is_symlink() {
-            return Ok(irregular(metadata.file_type()).map_or(Found::File(access(&metadata)), Found::Other));
+            return Ok(
+                irregular(metadata.file_type()).map_or(Found::File(ownership(&metadata)), Found::Other)
+            );
         }
         match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -44,12 +46,12 @@ impl Disk for OsDisk {
     }
 
     /// A file that takes over somebody's permissions is closed to all but its maker until it has them.
-    fn create(&self, path: &Path, access: Option<&Access>) -> io::Result<File> {
-        let mode = Mode::from_raw_mode(if access.is_some() { 0o600 } else { 0o666 });
+    fn create(&self, path: &Path, ownership: Option<&Ownership>) -> io::Result<File> {
+        let mode = Mode::from_raw_mode(if ownership.is_some() { 0o600 } else { 0o666 });
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = File::from(retry_on_intr(|| rustix::fs::open(path, flags, mode))?);
-        if let Some(access) = access
-            && let Err(error) = adopt(&file, access)
+        if let Some(ownership) = ownership
+            && let Err(error) = adopt(&file, ownership)
         {
             let _ = self.remove(path);
             return Err(error);
@@ -113,22 +115,22 @@ impl Disk for OsDisk {
     }
 }
 
-fn access(metadata: &fs::Metadata) -> Access {
-    Access { mode: metadata.mode() & 0o777, owner: metadata.uid(), group: metadata.gid() }
+fn ownership(metadata: &fs::Metadata) -> Ownership {
+    Ownership { mode: metadata.mode() & 0o777, owner: metadata.uid(), group: metadata.gid() }
 }
 
 /// Gives a new file the permissions of another one, and its owner and group as far as we may. What
 /// it already has is not asked for again: file systems without permissions of their own refuse the
 /// call, yet show the same ones for every file.
-fn adopt(file: &File, wanted: &Access) -> io::Result<()> {
-    let mut now = access(&file.metadata()?);
+fn adopt(file: &File, wanted: &Ownership) -> io::Result<()> {
+    let mut now = ownership(&file.metadata()?);
     if (now.owner, now.group) != (wanted.owner, wanted.group) {
         let (owner, group) = (Uid::from_raw(wanted.owner), Gid::from_raw(wanted.group));
         // The owner needs root; the group only that we belong to it.
         if rustix::fs::fchown(file, Some(owner), Some(group)).is_err() {
             let _ = rustix::fs::fchown(file, None, Some(group));
         }
-        now = access(&file.metadata()?);
+        now = ownership(&file.metadata()?);
     }
     let mode = if now.group == wanted.group { wanted.mode } else { without_group(wanted.mode) };
     if now.mode != mode {
@@ -162,13 +164,13 @@ mod tests {
     fn a_file_is_made_once_and_only_by_us() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        let access = Access {
+        let ownership = Ownership {
             mode: 0o640,
             owner: rustix::process::geteuid().as_raw(),
             group: rustix::process::getegid().as_raw(),
         };
-        drop(OsDisk.create(&at("a"), Some(&access)).unwrap());
-        assert_eq!(OsDisk.look(&at("a")).unwrap(), Found::File(access));
+        drop(OsDisk.create(&at("a"), Some(&ownership)).unwrap());
+        assert_eq!(OsDisk.look(&at("a")).unwrap(), Found::File(ownership));
         assert_eq!(OsDisk.create(&at("a"), None).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
 
         std::os::unix::fs::symlink("b", at("dangling")).unwrap();

@@ -1,16 +1,18 @@
-//! A good model file becomes the same tensors in other floating dtypes, tensor by tensor, in constant memory.
+//! A good model file becomes the same tensors in other floating dtypes, tensor by tensor.
 //!
 //! Which dtype is the caller's word for each tensor. What keeps its dtype is copied bit for bit; of F64, a value is rounded
-//! once, straight to its new dtype.
+//! once, straight to its new dtype. Memory does not grow with the data: some chunks, and a small multiple of the header.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 use safestep_core::numbers::{NumbersError, OutOfRange, decode_f32, decode_f64};
-use safestep_core::{Dtype, Entry};
+use safestep_core::{Dtype, Entry, JsonStr, Metadata};
 
 use crate::disk::Disk;
-use crate::error::{Cause, Error};
+use crate::error::{Cause, Error, Refusal};
+use crate::memory;
 use crate::model::file::Model;
 use crate::model::write::{ModelWriter, TensorPlan, Values};
 
@@ -57,7 +59,8 @@ pub struct ConvertedPair {
 /// `output` may be the file that the model was opened from. A tensor whose dtype stays is copied, whatever it holds; others
 /// have to go from one of the [`FLOATS`] to another. Values are rounded to nearest, ties to even; `beyond` says what becomes
 /// of those that are out of range. A `__metadata__` of null is not written. `progress` is told how many bytes of data of how
-/// many have been read. Memory: some chunks, whatever the file's size.
+/// many have been read. Memory: some chunks, and for the plan a
+/// small multiple of the header.
 ///
 /// # Errors
 /// Before anything is written: [`Cause::Unasked`] for a tensor that is no float or is to become none, [`Cause::Refused`] if
@@ -89,12 +92,14 @@ pub fn convert<D: Disk>(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Converted, Error> {
     let index = model.index();
-    let entries: Vec<Entry<'_>> = index.iter().collect();
-    let plan: Vec<TensorPlan> =
-        entries.iter().map(|entry| planned(entry, target(entry), output)).collect::<Result<_, _>>()?;
-    let metadata: Option<Vec<(String, String)>> = index
-        .metadata()
-        .map(|pairs| pairs.map(|(key, value)| (key.to_string(), value.to_string())).collect());
+    let no_room = |error| Error::io("convert", model.path(), error);
+    let entries = memory::gathered(index.iter().map(Ok), index.len()).map_err(no_room)?;
+    for entry in &entries {
+        convertible(entry, target(entry), output)?;
+    }
+    let plan = entries.iter().map(|entry| planned(entry, target(entry)));
+    let plan = memory::gathered(plan, entries.len()).map_err(no_room)?;
+    let metadata = index.metadata().map(owned).transpose().map_err(no_room)?;
     let mut writer = ModelWriter::create(disk, output, &plan, metadata.as_deref())?;
     let mut converted = Converted {
         bytes_before: model.frame().file_len().value(),
@@ -126,13 +131,30 @@ pub fn convert<D: Disk>(
     Ok(converted)
 }
 
-/// The tensor as it will be, if it can.
-fn planned(entry: &Entry<'_>, dtype: Dtype, output: &Path) -> Result<TensorPlan, Error> {
-    let (tensor, found) = (entry.name().to_string(), entry.dtype());
+/// Whether a tensor can become one of that dtype.
+fn convertible(entry: &Entry<'_>, dtype: Dtype, output: &Path) -> Result<(), Error> {
+    let found = entry.dtype();
     if dtype != found && !(FLOATS.contains(&dtype) && FLOATS.contains(&found)) {
+        let tensor = entry.name().to_string();
         return Err(Error::new("write", output, Cause::Unasked { tensor, expected: dtype, found }));
     }
-    Ok(TensorPlan { name: tensor, dtype, shape: entry.shape().dims().collect() })
+    Ok(())
+}
+
+/// The tensor as it will be.
+fn planned(entry: &Entry<'_>, dtype: Dtype) -> io::Result<TensorPlan> {
+    let (rank, dims) = (usize::try_from(entry.shape().rank()), entry.shape().dims());
+    let shape = memory::gathered(dims.map(Ok), rank.unwrap_or(usize::MAX))?;
+    Ok(TensorPlan { name: text(entry.name())?, dtype, shape })
+}
+
+fn owned(pairs: Metadata<'_>) -> io::Result<Vec<(String, String)>> {
+    let count = pairs.clone().count();
+    memory::gathered(pairs.map(|(key, value)| Ok((text(key)?, text(value)?))), count)
+}
+
+fn text(spelled: JsonStr<'_>) -> io::Result<String> {
+    memory::text(&spelled, spelled.as_spelled().len())
 }
 
 impl Converted {
@@ -188,7 +210,7 @@ impl Buffers {
         let elements = self.bytes.len().saturating_mul(8) / bits;
         // Every float but F64 is an f32: if one refuses all the same, the fault is ours, and nothing is written.
         let surprise = |error: NumbersError| {
-            Error::new("read a tensor of", model.path(), Cause::Refused(error.to_string()))
+            Error::new("read a tensor of", model.path(), Cause::Refused(Refusal::Layout(error.to_string())))
         };
         if from == Dtype::F64 {
             self.doubles.resize(elements, 0.0);

@@ -9,6 +9,7 @@ use safestep_core::{Entry, ErrorKind, Frame, Index, Limits, Proof, Slot, Span, T
 
 use crate::error::{BadFile, Cause, Error};
 use crate::mapped::Mapped;
+use crate::memory;
 use crate::read_at::{FileReader, ReadAt};
 
 /// How the bytes of a file come in. The results are the same.
@@ -61,7 +62,8 @@ impl Model {
     /// Opens a file and judges its header. The data is not touched, however long it is.
     ///
     /// # Errors
-    /// [`Cause::Bad`] with the verdict if a rule is broken; otherwise as [`FileReader::open`] and [`ReadAt::read_at`].
+    /// [`Cause::Bad`] with the verdict if a rule is broken; [`Cause::Io`] if there is not enough memory for the header and
+    /// its slots; otherwise as [`FileReader::open`] and [`ReadAt::read_at`].
     pub fn open(path: impl AsRef<Path>, access: Access, limits: Limits) -> Result<Self, Error> {
         let path = path.as_ref();
         match access {
@@ -71,8 +73,7 @@ impl Model {
                 let frame = Frame::read(bytes, map.len_bytes(), limits);
                 let frame = frame.map_err(|error| bad(path, error, bytes, &[]))?;
                 let header = frame.header_span().of(bytes).unwrap_or_default();
-                let (slots, proof) =
-                    judge(&frame, header).map_err(|error| bad(path, error, bytes, header))?;
+                let (slots, proof) = judge(path, &frame, bytes, header)?;
                 Ok(Self { source: Source::Map(map), path: path.to_path_buf(), frame, slots, proof })
             }
             Access::Read => {
@@ -84,8 +85,7 @@ impl Model {
                 let frame = Frame::read(first, file.len_bytes(), limits);
                 let frame = frame.map_err(|error| bad(path, error, first, &[]))?;
                 let header = read_span(&file, frame.header_span())?;
-                let (slots, proof) =
-                    judge(&frame, &header).map_err(|error| bad(path, error, first, &header))?;
+                let (slots, proof) = judge(path, &frame, first, &header)?;
                 Ok(Self {
                     source: Source::Read { file, header },
                     path: path.to_path_buf(),
@@ -149,10 +149,12 @@ impl Model {
     }
 }
 
-/// Judges a header in as many slots as it needs.
-fn judge(frame: &Frame, text: &[u8]) -> Result<(Vec<Slot>, Proof), safestep_core::Error> {
-    let header = frame.header(text)?;
-    let mut slots = vec![Slot::EMPTY; header.slots_bound()];
+/// Judges a header in as many slots as it needs. The file begins with `first`.
+fn judge(path: &Path, frame: &Frame, first: &[u8], text: &[u8]) -> Result<(Vec<Slot>, Proof), Error> {
+    let bad = |error| bad(path, error, first, text);
+    let room = |slots| memory::filled(Slot::EMPTY, slots).map_err(|error| Error::io("judge", path, error));
+    let header = frame.header(text).map_err(bad)?;
+    let mut slots = room(header.slots_bound())?;
     loop {
         match Index::build(header, &mut slots) {
             Ok(index) => {
@@ -162,10 +164,14 @@ fn judge(frame: &Frame, text: &[u8]) -> Result<(Vec<Slot>, Proof), safestep_core
             // Only headers with broken entries, or with thousands of unsorted metadata keys, come here.
             Err(error) => match error.kind() {
                 ErrorKind::SlotsTooFew { needed, .. } => match usize::try_from(needed) {
-                    Ok(needed) if needed > slots.len() => slots.resize(needed, Slot::EMPTY),
-                    _ => return Err(error),
+                    Ok(needed) if needed > slots.len() => {
+                        // What they hold does not matter, so the old ones make room first.
+                        drop(std::mem::take(&mut slots));
+                        slots = room(needed)?;
+                    }
+                    _ => return Err(bad(error)),
                 },
-                _ => return Err(error),
+                _ => return Err(bad(error)),
             },
         }
     }
@@ -173,7 +179,8 @@ fn judge(frame: &Frame, text: &[u8]) -> Result<(Vec<Slot>, Proof), safestep_core
 
 fn read_span(file: &FileReader, span: Span) -> Result<Vec<u8>, Error> {
     // At most the limit of the header, and no more than the file has.
-    let mut bytes = vec![0; usize::try_from(span.len().value()).unwrap_or_default()];
+    let len = usize::try_from(span.len().value()).unwrap_or_default();
+    let mut bytes = memory::filled(0, len).map_err(|error| Error::io("read", file.path(), error))?;
     file.read_at(span.begin().value(), &mut bytes)?;
     Ok(bytes)
 }

@@ -1,4 +1,6 @@
-//! A good model file becomes the same tensors and metadata in canonical layout, tensor by tensor, in constant memory.
+//! A good model file becomes the same tensors and metadata in canonical layout, tensor by tensor.
+//!
+//! Memory does not grow with the data: it takes one chunk, and a small multiple of the header.
 
 use std::path::Path;
 
@@ -23,7 +25,9 @@ pub struct Rewritten {
 
 /// Writes the tensors and the metadata of `input` to `output`, in canonical layout. They may be the same file.
 ///
-/// A `__metadata__` of null is not written. `progress` is told how many bytes of data of how many are through. Memory: one chunk, whatever the file's size.
+/// A `__metadata__` of null is not written. `progress` is told how many bytes of data of how many are through.
+///
+/// Memory: one chunk, and for the plan a small multiple of the header; it does not grow with the data.
 ///
 /// # Errors
 /// As [`Model::open`] for `input`, as [`ModelWriter`](crate::ModelWriter) for `output`, which is then as it was.

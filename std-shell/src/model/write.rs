@@ -1,11 +1,13 @@
 //! Names, dtypes and shapes, then values or bytes in pieces of any size, become a model file in canonical layout.
 //!
-//! The layout is planned first; the data streams through, so memory does not grow with the file. The file appears under
+//! The layout is planned first; the data streams through, so memory does not grow with it. The file appears under
 //! its name whole and durable, or not at all. Values are encoded on the way, as the dtype that the plan names; what is of
 //! another dtype already is refused, not converted.
 
 mod encode;
 
+use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use safestep_core::numbers::{OutOfRange, encode_f32, encode_f64};
@@ -13,7 +15,8 @@ use safestep_core::{Dtype, Layout, TensorSpec};
 
 use crate::commit::Commit;
 use crate::disk::Disk;
-use crate::error::{Cause, Error};
+use crate::error::{Cause, Error, Refusal};
+use crate::memory;
 use crate::model::write::encode::Group;
 
 /// A tensor that will be written.
@@ -90,13 +93,12 @@ pub struct ModelWriter<'d, D: Disk> {
     /// The tensors that are not complete yet, the next one last.
     rest: Vec<Pending>,
     file_bytes: u64,
-    names: Vec<String>,
+    /// The names of the tensors, one behind the other.
+    names: String,
     /// The elements that a piece of values has cut off from their group.
     begun: Group,
     /// Where values are encoded; empty until there are any.
     encoded: Vec<u8>,
-    /// Something was refused or failed: the file is not to be finished.
-    over: bool,
 }
 
 struct Pending {
@@ -106,6 +108,8 @@ struct Pending {
     /// The bytes that are still to come.
     missing: u64,
     len: u64,
+    /// Where its name stands among the names.
+    name: Range<usize>,
 }
 
 impl<'d, D: Disk> ModelWriter<'d, D> {
@@ -114,8 +118,8 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
     /// `metadata` of `Some` with no pairs is written as an empty object.
     ///
     /// # Errors
-    /// [`Cause::Refused`] with the rule W5 before anything is written; otherwise as [`Commit::begin`],
-    /// [`Commit::allocate`] and [`Commit::write`].
+    /// [`Cause::Refused`] with the rule W5 before anything is written; [`Cause::Io`] if there is not enough memory for the
+    /// layout; otherwise as [`Commit::begin`], [`Commit::allocate`] and [`Commit::write`].
     pub fn create(
         disk: &'d D,
         path: impl AsRef<Path>,
@@ -123,19 +127,22 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         metadata: Option<&[(String, String)]>,
     ) -> Result<Self, Error> {
         let path = path.as_ref();
-        let mut specs: Vec<TensorSpec<'_>> =
-            tensors.iter().map(|plan| TensorSpec::new(&plan.name, plan.dtype, &plan.shape)).collect();
-        let mut pairs: Option<Vec<(&str, &str)>> =
-            metadata.map(|pairs| pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect());
+        let no_room = |error| Error::io("write", path, error);
+        let specs = tensors.iter().map(|plan| Ok(TensorSpec::new(&plan.name, plan.dtype, &plan.shape)));
+        let mut specs = memory::gathered(specs, tensors.len()).map_err(no_room)?;
+        let pairs = metadata.map(|pairs| {
+            let borrowed = pairs.iter().map(|(key, value)| Ok((key.as_str(), value.as_str())));
+            memory::gathered(borrowed, pairs.len())
+        });
+        let mut pairs = pairs.transpose().map_err(no_room)?;
         let layout = Layout::plan(&mut specs, pairs.as_deref_mut())
-            .map_err(|error| Error::new("write", path, Cause::Refused(error.to_string())))?;
+            .map_err(|error| Error::new("write", path, Cause::Refused(error.into())))?;
+        let (rest, names) = pending(&layout).map_err(no_room)?;
         let mut commit = Commit::begin(disk, path)?;
         commit.allocate(layout.file_len().value())?;
         layout.write_header(|piece| commit.write(piece))?;
-        let (rest, file_bytes) = (pending(tensors, &layout), layout.file_len().value());
-        let names = tensors.iter().map(|plan| plan.name.clone()).collect();
-        let (begun, encoded) = (Group::default(), Vec::new());
-        let mut writer = Self { commit, rest, file_bytes, names, begun, encoded, over: false };
+        let (file_bytes, begun, encoded) = (layout.file_len().value(), Group::default(), Vec::new());
+        let mut writer = Self { commit, rest, file_bytes, names, begun, encoded };
         writer.skip_complete();
         Ok(writer)
     }
@@ -194,10 +201,8 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         self.go_on(|writer| match writer.rest.last() {
             None => Ok(()),
             Some(next) => {
-                let found = next.len.saturating_sub(next.missing);
-                let reason =
-                    format!("W5: expected {} bytes for {:?}, found {found}", next.len, writer.name(next));
-                Err(writer.refuse(reason))
+                let (expected, found) = (next.len, next.len.saturating_sub(next.missing));
+                Err(writer.refuse(Refusal::DataShort { name: writer.name(next).into(), expected, found }))
             }
         })?;
         self.commit.finish()
@@ -208,14 +213,12 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         self.file_bytes
     }
 
-    /// Does one step, unless an earlier one failed. A part of what was refused may have been written, so nothing can follow.
+    /// Does one step. A part of what was refused may have been written, so nothing can follow: the commit is over.
     fn go_on(&mut self, step: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
-        if self.over {
+        if self.commit.is_abandoned() {
             return Err(Error::new("write", self.commit.target(), Cause::Abandoned));
         }
-        let done = step(self);
-        self.over = done.is_err();
-        done
+        step(self).inspect_err(|_| self.commit.abandon())
     }
 
     /// Appends bytes, however many tensors they are of.
@@ -223,19 +226,16 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         while !bytes.is_empty() {
             let begun = self.begun.elements > 0;
             let Some(next) = self.rest.last_mut().filter(|_| !begun) else {
-                let found = bytes.len();
+                let found = count(bytes.len());
                 return Err(self.refuse(match self.rest.last() {
-                    Some(next) => {
-                        let name = self.name(next);
-                        format!("W5: expected more elements for a byte of {name:?}, found {found} bytes")
-                    }
-                    None => format!("W5: expected no more data, found {found} bytes behind the last tensor"),
+                    Some(next) => Refusal::DataCut { name: self.name(next).into(), unit: "bytes", found },
+                    None => Refusal::DataSurplus { unit: "bytes", found },
                 }));
             };
             let taken = usize::try_from(next.missing).unwrap_or(usize::MAX).min(bytes.len());
             let (piece, tail) = bytes.split_at_checked(taken).unwrap_or((bytes, &[]));
             self.commit.write(piece)?;
-            next.missing = next.missing.saturating_sub(u64::try_from(taken).unwrap_or_default());
+            next.missing = next.missing.saturating_sub(count(taken));
             bytes = tail;
             self.skip_complete();
         }
@@ -251,17 +251,15 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
     }
 
     /// Whether the next tensor takes so many more.
-    fn has_room(&self, what: &str, count: usize, missing: u64) -> Result<(), Error> {
-        if u64::try_from(count).is_ok_and(|count| count <= missing) {
+    fn has_room(&self, unit: &'static str, elements: usize, missing: u64) -> Result<(), Error> {
+        let found = count(elements);
+        if found <= missing {
             return Ok(());
         }
-        let reason = match self.rest.last() {
-            Some(next) => {
-                format!("W5: expected at most {missing} more {what} for {:?}, found {count}", self.name(next))
-            }
-            None => format!("W5: expected no more data, found {count} {what} behind the last tensor"),
-        };
-        Err(self.refuse(reason))
+        Err(self.refuse(match self.rest.last() {
+            Some(next) => Refusal::Surplus { name: self.name(next).into(), unit, expected: missing, found },
+            None => Refusal::DataSurplus { unit, found },
+        }))
     }
 
     fn skip_complete(&mut self) {
@@ -271,11 +269,11 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
     }
 
     fn name(&self, pending: &Pending) -> &str {
-        self.names.get(pending.plan).map_or("", String::as_str)
+        self.names.get(pending.name.clone()).unwrap_or_default()
     }
 
-    fn refuse(&self, reason: String) -> Error {
-        Error::new("write", self.commit.target(), Cause::Refused(reason))
+    fn refuse(&self, refusal: Refusal) -> Error {
+        Error::new("write", self.commit.target(), Cause::Refused(refusal))
     }
 
     fn refuse_dtype(&self, next: &Pending, found: Dtype) -> Error {
@@ -284,16 +282,21 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
     }
 }
 
-/// The tensors in the order of the layout, the first one last.
-fn pending(tensors: &[TensorPlan], layout: &Layout<'_, '_>) -> Vec<Pending> {
-    let places: std::collections::HashMap<&str, usize> =
-        tensors.iter().enumerate().map(|(place, plan)| (plan.name.as_str(), place)).collect();
+/// The tensors in the order of the layout, the first one last; and their names.
+fn pending(layout: &Layout<'_, '_>) -> io::Result<(Vec<Pending>, String)> {
     let planned = layout.tensors().iter().rev();
-    planned
-        .map(|spec| {
-            let len = spec.span().len().value();
-            let plan = places.get(spec.name()).copied().unwrap_or_default();
-            Pending { plan, dtype: spec.dtype(), missing: len, len }
-        })
-        .collect()
+    let mut names = String::new();
+    names.try_reserve_exact(planned.clone().map(|spec| spec.name().len()).sum())?;
+    let pending = planned.map(|spec| {
+        let (begin, len) = (names.len(), spec.span().len().value());
+        names.push_str(spec.name());
+        let (plan, dtype, name) = (spec.place(), spec.dtype(), begin..names.len());
+        Ok(Pending { plan, dtype, missing: len, len, name })
+    });
+    let pending = memory::gathered(pending, layout.tensors().len())?;
+    Ok((pending, names))
+}
+
+fn count(items: usize) -> u64 {
+    u64::try_from(items).unwrap_or(u64::MAX)
 }

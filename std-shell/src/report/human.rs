@@ -52,20 +52,18 @@ impl Inspecting for Tables {
         writeln!(screen.out)?;
         let title =
             if files == 1 { "total".to_string() } else { format!("total of {}", plural(files, "file")) };
-        let mut table = Table::new([
+        let columns = [
             (title.as_str(), Align::Left),
             ("tensors", Align::Right),
             ("parameters", Align::Right),
             ("bytes", Align::Right),
             ("", Align::Left),
-        ]);
+        ];
         let mut by_dtype: Vec<_> = totals.by_dtype.iter().collect();
         by_dtype.sort_by_key(|(dtype, sum)| (Reverse(sum.bytes), Reverse(**dtype)));
-        for (dtype, sum) in by_dtype {
-            table.row(sum_row(dtype.name(), sum));
-        }
-        table.row(sum_row("all", &totals.all));
-        table.print(&mut screen.out, 2, screen.width, screen.palette.strong)
+        let sums = by_dtype.into_iter().map(|(dtype, sum)| (dtype.name(), sum));
+        let rows = sums.chain([("all", &totals.all)]).map(|(name, sum)| sum_row(name, sum));
+        Table::new(2, columns).print(&mut screen.out, screen.width, screen.palette.strong, rows)
     }
 }
 
@@ -114,26 +112,26 @@ fn about_the_file(screen: &mut Screen, index: &Index<'_, '_>) -> io::Result<()> 
 const METADATA: &str = "  metadata  ";
 
 fn tensors(screen: &mut Screen, entries: &[Entry<'_>]) -> io::Result<()> {
-    let mut table = Table::new([
+    let columns = [
         ("name", Align::Left),
         ("dtype", Align::Left),
         ("shape", Align::Left),
         ("parameters", Align::Right),
         ("bytes", Align::Right),
         ("offset", Align::Right),
-    ]);
-    for entry in entries {
+    ];
+    let rows = entries.iter().map(|entry| {
         let sum = Sum::of(entry);
-        table.row([
+        [
             shown(&entry.name()),
             entry.dtype().name().into(),
             shape(&entry.shape()),
             grouped(sum.parameters),
             bytes(sum.bytes),
             grouped(entry.span().begin().value()),
-        ]);
-    }
-    table.print(&mut screen.out, 2, screen.width, screen.palette.strong)
+        ]
+    });
+    Table::new(2, columns).print(&mut screen.out, screen.width, screen.palette.strong, rows)
 }
 
 /// The reports of `check`, a line for each file and its notes, and of `convert`, a line and a table.
@@ -190,23 +188,24 @@ impl Converting for Lines {
             return Ok(());
         }
         writeln!(screen.out)?;
-        let mut table = Table::new([
+        let columns = [
             ("from", Align::Left),
             ("to", Align::Left),
             ("tensors", Align::Right),
             ("before", Align::Right),
             ("after", Align::Right),
-        ]);
-        for ((from, to), pair) in in_order(done) {
-            table.row([
+        ];
+        let pairs = in_order(done);
+        let rows = pairs.iter().map(|((from, to), pair)| {
+            [
                 from.name().into(),
                 if from == to { "as it was" } else { to.name() }.into(),
                 grouped(pair.tensors),
                 bytes(pair.bytes_before),
                 bytes(pair.bytes_after),
-            ]);
-        }
-        table.print(&mut screen.out, 2, screen.width, screen.palette.strong)
+            ]
+        });
+        Table::new(2, columns).print(&mut screen.out, screen.width, screen.palette.strong, rows)
     }
 }
 

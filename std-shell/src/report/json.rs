@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use safestep::{BadFile, Converted, terminal_safe};
-use safestep_core::{Dtype, JsonStr, Metadata, Notes, Rule, Shape};
+use safestep_core::{Dtype, Entry, JsonStr, Metadata, Notes, Rule, Shape};
 use serde::Serialize;
 use serde::ser::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter};
@@ -35,13 +35,6 @@ impl Inspecting for Document {
     fn file(&mut self, screen: &mut Screen, shown: &Shown<'_>) -> io::Result<()> {
         write!(screen.out, "{}", std::mem::replace(&mut self.separator, ","))?;
         let (frame, index) = (shown.model.frame(), shown.model.index());
-        let tensors = shown.entries.iter().map(|entry| Tensor {
-            name: Text(entry.name()),
-            dtype: entry.dtype().name(),
-            shape: Dims(entry.shape()),
-            begin: entry.span().begin().value(),
-            end: entry.span().end().value(),
-        });
         let notes = index.notes();
         let file = File {
             path: &shown.path.to_string_lossy(),
@@ -49,7 +42,7 @@ impl Inspecting for Document {
             data_bytes: frame.data_len().value(),
             metadata: index.metadata().map(Pairs),
             notes: notes.map(|note| BareNote { id: note.kind.id(), message: words::note(&note) }).collect(),
-            tensors: tensors.collect(),
+            tensors: Tensors(shown.entries),
         };
         put(&mut screen.out, &file)
     }
@@ -69,13 +62,28 @@ struct File<'a> {
     data_bytes: u64,
     metadata: Option<Pairs<'a>>,
     notes: Vec<BareNote>,
-    tensors: Vec<Tensor<'a>>,
+    tensors: Tensors<'a>,
 }
 
 #[derive(Serialize)]
 struct BareNote {
     id: &'static str,
     message: String,
+}
+
+/// Written one by one: there may be millions.
+struct Tensors<'a>(&'a [Entry<'a>]);
+
+impl Serialize for Tensors<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|entry| Tensor {
+            name: Text(entry.name()),
+            dtype: entry.dtype().name(),
+            shape: Dims(entry.shape()),
+            begin: entry.span().begin().value(),
+            end: entry.span().end().value(),
+        }))
+    }
 }
 
 #[derive(Serialize)]
@@ -102,7 +110,7 @@ impl Serialize for Text<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0.as_plain() {
             Some(plain) => serializer.serialize_str(plain),
-            None => serializer.serialize_str(&self.0.to_string()),
+            None => serializer.collect_str(&self.0),
         }
     }
 }

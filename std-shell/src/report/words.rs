@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use safestep::terminal_safe;
+use safestep::{ends, terminal_safe};
 use safestep_core::{Note, NoteKind, Shape};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -55,12 +55,13 @@ pub(crate) fn plural(count: u64, what: &str) -> String {
 /// Text from a file as a person gets it: safe for a terminal, and without its middle if it is longer than any honest
 /// name. Otherwise one hostile name would bury everything else.
 pub(crate) fn shown(text: &impl Display) -> String {
-    shortened(&terminal_safe(&text.to_string()).to_string(), LONGEST)
+    // Characters that take no column are not endless either.
+    shortened(&terminal_safe(&ends(text, 4 * LONGEST)).to_string(), LONGEST)
 }
 
 /// A shape, of which a hostile one has millions of dimensions.
 pub(super) fn shape(shape: &Shape<'_>) -> String {
-    shortened(&shape.to_string(), LONGEST_SHAPE)
+    ends(shape, LONGEST_SHAPE)
 }
 
 /// A note in words, with its first place.

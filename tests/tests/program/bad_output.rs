@@ -55,7 +55,7 @@ fn closed_standard_error_does_not_matter() {
 #[test]
 fn a_full_disk_under_standard_output_is_said() {
     let Ok(full) = File::options().write(true).open("/dev/full") else { return };
-    for arguments in COMMANDS.iter().filter(|arguments| !arguments[arguments.len() - 1].starts_with("--")) {
+    for arguments in COMMANDS {
         let full = full.try_clone().unwrap();
         let child = program().args(*arguments).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
         let ran = collect(child);

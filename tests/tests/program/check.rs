@@ -117,7 +117,7 @@ fn what_a_person_reads() {
             &["rules/r4_size_too_long.safetensors"],
             1,
             "rules/r4_size_too_long.safetensors: R4.size at byte 55, tensor \"a\": \
-             expected 4 bytes for this shape and dtype, found offsets that span 8\n",
+             expected 4 bytes for this shape and dtype, found offsets that span 8: shape [1]\n",
             "",
         ),
         (
@@ -172,7 +172,7 @@ fn what_a_program_reads() {
             "rules/r4_size_too_long.safetensors",
             1,
             json!({"path": "rules/r4_size_too_long.safetensors", "verdict": "bad", "rule": "R4.size", "offset": 55,
-                "tensor": "a", "message": "expected 4 bytes for this shape and dtype, found offsets that span 8",
+                "tensor": "a", "message": "expected 4 bytes for this shape and dtype, found offsets that span 8: shape [1]",
                 "notes": []}),
         ),
         (

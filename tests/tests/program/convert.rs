@@ -5,13 +5,12 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
-use std::process::Command;
 
 use safestep::{Access, Model, ModelWriter, OsDisk, TensorPlan};
 use safestep_core::{Dtype, Limits};
 use serde_json::{Value, json};
 
-use super::rewrite::{disturbed, image};
+use super::rewrite::{disturbed, image, send};
 use super::{fixtures, names, run_in, skipped};
 
 /// Writes a model: names, dtypes, shapes, bytes in the order of the layout.
@@ -213,13 +212,13 @@ fn what_cannot_be_done_changes_nothing() {
         ),
         (
             &["odd", "old", "--to", "F4"],
-            1,
+            2,
             "safestep: cannot write old: W5: expected a whole number of bytes for \"w\", found 12 bits",
             "",
         ),
         (
             &["odd", "old", "--to", "F6_E2M3"],
-            1,
+            2,
             "safestep: cannot write old: W5: expected a whole number of bytes for \"w\", found 18 bits",
             "",
         ),
@@ -281,10 +280,9 @@ fn what_cannot_be_done_changes_nothing() {
 
 #[test]
 fn a_signal_leaves_nothing_behind() {
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
-        let ran = disturbed(&["convert", "--to", "BF16"], |child, _| {
-            Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
-        });
+    let heard = ["env", "--default-signal=HUP,INT,TERM"];
+    for (signal, code) in [("HUP", 129), ("INT", 130), ("TERM", 143)] {
+        let ran = disturbed(&heard, &["convert", "--to", "BF16"], |child, _| send(signal, child));
         assert_eq!(ran.expect(code), "");
         assert_eq!(ran.err, "safestep: interrupted; nothing was changed\n");
     }
@@ -292,7 +290,7 @@ fn a_signal_leaves_nothing_behind() {
 
 #[test]
 fn an_input_that_shrinks_meanwhile() {
-    let ran = disturbed(&["convert", "--to", "BF16"], |_, input| {
+    let ran = disturbed(&[], &["convert", "--to", "BF16"], |_, input| {
         fs::File::options().write(true).open(input).unwrap().set_len(1000).unwrap();
     });
     assert_eq!(ran.expect(3), "");

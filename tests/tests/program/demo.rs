@@ -1,8 +1,13 @@
 //! `demo`: the first thing that a newcomer runs. It has to end well, say the same each time and leave nothing behind.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
-use super::{finish, names, program, run_in};
+use super::rewrite::send;
+use super::{collect, finish, names, program, run_in};
 
 #[test]
 fn it_keeps_what_it_is_told_to_keep_and_is_the_same_each_time() {
@@ -54,4 +59,36 @@ fn it_tidies_up() {
     let ran = finish(program().arg("demo").env("TMPDIR", temporary.path()));
     assert!(ran.expect(0).contains(temporary.path().to_str().unwrap()), "{ran:?}");
     assert!(names(temporary.path()).is_empty(), "{:?}", names(temporary.path()));
+}
+
+/// The tour stops at its first line, for which there is no room in the pipe, and is interrupted there.
+#[test]
+fn it_tidies_up_when_it_is_interrupted() {
+    let temporary = tempfile::tempdir().unwrap();
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(&[b'.'; PIPE_BYTES]).unwrap();
+    let mut command = program();
+    command.arg("demo").env("TMPDIR", temporary.path()).stdout(writer).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    drop(command);
+    while names(temporary.path()).is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    send("INT", &child);
+    let drain = thread::spawn(move || reader.read_to_end(&mut Vec::new()));
+    let ran = collect(child);
+    drain.join().unwrap().unwrap();
+    ran.expect(130);
+    assert_eq!(ran.err, "safestep: interrupted\n");
+    assert!(names(temporary.path()).is_empty(), "{:?}", names(temporary.path()));
+}
+
+/// What a new pipe holds.
+const PIPE_BYTES: usize = 65_536;
+
+#[test]
+fn a_directory_that_cannot_be_made_is_named_once() {
+    let ran = finish(program().arg("demo").env("TMPDIR", "/nonexistent"));
+    assert_eq!(ran.expect(3), "");
+    assert_eq!(ran.err, "safestep: cannot create a directory in /nonexistent: entity not found\n");
 }

@@ -18,6 +18,7 @@ fn short_help_is_one_screen_and_long_help_has_examples_and_exit_codes() {
 
         let long = run(command.into_iter().chain(["--help"]));
         assert!(long.expect(0).contains("Examples:\n  safestep "), "{}", long.out);
+        assert!(long.out.lines().all(|line| line.chars().count() <= 100), "{}", long.out);
         let judges = matches!(command, None | Some("inspect" | "show" | "check" | "rewrite" | "convert"));
         assert_eq!(long.out.contains("Exit codes:"), judges, "{}", long.out);
         assert_eq!((short.err.as_str(), long.err.as_str()), ("", ""));
@@ -65,6 +66,22 @@ fn wrong_usage_is_2_with_silence_on_standard_output() {
         assert_eq!(ran.expect(2), "", "{arguments:?}");
         assert!(ran.err.contains(complaint), "{arguments:?}: {}", ran.err);
         assert!(!ran.err.contains(['\u{1b}', '\u{9b}']), "{:?}", ran.err);
+    }
+}
+
+/// What surprises somebody once should have been said before.
+#[test]
+fn long_help_says_what_might_surprise() {
+    let table = [
+        ("rewrite", "in place, too, a second copy of the file"),
+        ("rewrite", "Other hard links to an old OUT keep the old content"),
+        ("check", "links to directories are not"),
+        ("inspect", "A directory that holds none counts as a file that could not be read (exit code 3)"),
+    ];
+    for (command, words) in table {
+        let ran = run([command, "--help"]);
+        let text = ran.expect(0).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(words), "{command}: {words}: {text}");
     }
 }
 

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use sha2::{Digest as _, Sha256};
 
 use super::inspect::expected;
-use super::{Ran, collect, fixtures, names, program, run, run_in, skipped, sparse_model, sparse_tensor};
+use super::{
+    Ran, collect, finish, fixtures, names, program, run, run_in, skipped, sparse_model, sparse_tensor,
+};
 
 pub(super) fn sha256(path: &Path) -> String {
     let digest = Sha256::digest(fs::read(path).unwrap());
@@ -192,13 +194,15 @@ impl Drop for Mount<'_> {
 
 /// Begins a rewrite or a conversion that takes a while, disturbs it as soon as its temporary file is there, and looks at what is left:
 /// the output as it was, and nothing new. A machine that is too busy to disturb it in time tries again.
-pub(super) fn disturbed(command: &[&str], disturb: impl Fn(&Child, &Path)) -> Ran {
+///
+/// `before` is a program that starts ours, with its arguments, or nothing.
+pub(super) fn disturbed(before: &[&str], command: &[&str], disturb: impl Fn(&Child, &Path)) -> Ran {
     for _ in 0..10 {
         let directory = tempfile::tempdir().unwrap();
         let input = directory.path().join("in.safetensors");
         sparse_tensor(&input, "F32", 100_000_000, 400_000_000);
         fs::write(directory.path().join("out.safetensors"), "the old output").unwrap();
-        let child = program()
+        let child = started_by(before)
             .current_dir(directory.path())
             .args(command)
             .args(["in.safetensors", "out.safetensors"])
@@ -221,20 +225,66 @@ pub(super) fn disturbed(command: &[&str], disturb: impl Fn(&Child, &Path)) -> Ra
     panic!("each was over before it was disturbed");
 }
 
+/// The program, as another one starts it.
+fn started_by(before: &[&str]) -> Command {
+    let Some((first, rest)) = before.split_first() else { return program() };
+    let mut command = Command::new(first);
+    command.args(rest).arg(program().get_program());
+    command
+}
+
+pub(super) fn send(signal: &str, child: &Child) {
+    assert!(Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap().success());
+}
+
 #[test]
 fn a_signal_leaves_nothing_behind() {
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
-        let ran = disturbed(&["rewrite"], |child, _| {
-            Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
-        });
+    // Whoever runs the tests may have ignored them.
+    let heard = ["env", "--default-signal=HUP,INT,TERM"];
+    for (signal, code) in [("HUP", 129), ("INT", 130), ("TERM", 143)] {
+        let ran = disturbed(&heard, &["rewrite"], |child, _| send(signal, child));
         assert_eq!(ran.expect(code), "");
         assert_eq!(ran.err, "safestep: interrupted; nothing was changed\n");
     }
 }
 
+/// As `nohup` starts it.
+#[test]
+fn a_hangup_that_was_ignored_stays_ignored() {
+    let directory = tempfile::tempdir().unwrap();
+    sparse_model(&directory.path().join("in"), 100_000_000);
+    let child = started_by(&["env", "--ignore-signal=HUP"])
+        .current_dir(directory.path())
+        .args(["rewrite", "in", "out"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while names(directory.path()).len() == 1 {
+        thread::sleep(Duration::from_micros(200));
+    }
+    send("HUP", &child);
+    collect(child).expect(0);
+    assert_eq!(names(directory.path()), ["in", "out"]);
+}
+
+/// The kernel says so by a signal that would end us.
+#[test]
+fn a_file_larger_than_the_process_may_write() {
+    let directory = tempfile::tempdir().unwrap();
+    sparse_model(&directory.path().join("in"), 4_000_000);
+    fs::write(directory.path().join("out"), "the old output").unwrap();
+    let before = image(directory.path());
+    let limited = ["sh", "-c", "ulimit -f 1000 && exec \"$0\" \"$@\""];
+    let ran = finish(started_by(&limited).current_dir(directory.path()).args(["rewrite", "in", "out"]));
+    assert_eq!(ran.expect(3), "");
+    assert!(ran.err.contains("out: File too large") && ran.err.lines().count() == 1, "{ran:?}");
+    assert_eq!(image(directory.path()), before);
+}
+
 #[test]
 fn an_input_that_shrinks_meanwhile() {
-    let ran = disturbed(&["rewrite"], |_, input| {
+    let ran = disturbed(&[], &["rewrite"], |_, input| {
         fs::File::options().write(true).open(input).unwrap().set_len(1000).unwrap();
     });
     assert_eq!(ran.expect(3), "");

@@ -6,7 +6,7 @@ use safestep_core::Dtype;
 use safestep_core::numbers::{NumbersError, ValueError};
 
 use crate::disk::Disk;
-use crate::error::{BadNumber, Cause, Error};
+use crate::error::{BadNumber, Cause, Error, Refusal};
 use crate::model::write::{ModelWriter, Pending};
 
 /// One of the core's encoders.
@@ -56,14 +56,11 @@ impl<D: Disk> ModelWriter<'_, D> {
         };
         let bits = u64::from(next.dtype.bits());
         if next.done_bits() % bits != 0 {
-            let reason = format!(
-                "W5: expected more bytes for an element of {:?}, found {elements} elements",
-                self.name(next)
-            );
-            return Err(self.refuse(reason));
+            let (name, found) = (self.name(next).into(), super::count(elements));
+            return Err(self.refuse(Refusal::DataCut { name, unit: "elements", found }));
         }
         let missing = next.missing.saturating_mul(8) / bits;
-        let missing = missing.saturating_sub(u64::try_from(self.begun.elements).unwrap_or_default());
+        let missing = missing.saturating_sub(super::count(self.begun.elements));
         self.has_room("elements", elements, missing)?;
         Ok(Some(match bits {
             4 => 2,
@@ -120,10 +117,10 @@ impl<D: Disk> ModelWriter<'_, D> {
 
     /// The error for values of the dtype `from` that were not encoded; they began where the next bytes go.
     fn refuse_number(&self, error: NumbersError, from: Dtype) -> Error {
-        let Some(next) = self.rest.last() else { return self.refuse(error.to_string()) };
+        let Some(next) = self.rest.last() else { return self.refuse(Refusal::Layout(error.to_string())) };
         match error {
             NumbersError::Type { .. } => self.refuse_dtype(next, from),
-            NumbersError::Length { .. } => self.refuse(error.to_string()),
+            NumbersError::Length { .. } => self.refuse(Refusal::Layout(error.to_string())),
             NumbersError::Value(error) => {
                 let before = next.done_bits() / u64::from(next.dtype.bits());
                 let error = ValueError { index: error.index.saturating_add(before), ..error };
