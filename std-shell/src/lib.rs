@@ -16,6 +16,8 @@ pub mod read_at;
 
 pub mod mapped;
 
+pub mod kernels;
+
 pub mod commit;
 
 pub mod model;

@@ -1,0 +1,113 @@
+//! Every format and every path become shares of memcpy's speed, in the second cache.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use safestep::kernels::Path;
+use safestep::safestep_core::Dtype;
+use safestep::safestep_core::numbers::OutOfRange;
+
+use crate::Timing;
+use crate::buffers::Buffers;
+use crate::race::{Effort, race};
+use crate::report::{Report, Table};
+
+/// A dtype, and the shares that were promised: with AVX-512 and with AVX2, of decoding and of encoding.
+type Wanted = (Dtype, [(Path, [f64; 2]); 2]);
+
+const fn wanted(dtype: Dtype, avx512: [f64; 2], avx2: [f64; 2]) -> Wanted {
+    (dtype, [(Path::Avx512, avx512), (Path::Avx2, avx2)])
+}
+
+const WANTED: [Wanted; 10] = [
+    wanted(Dtype::Bf16, [0.76, 0.79], [0.76, 0.48]),
+    wanted(Dtype::F16, [0.76, 1.27], [0.76, 1.27]),
+    wanted(Dtype::F8E4M3, [0.54, 0.41], [0.28, 0.24]),
+    wanted(Dtype::F8E5M2, [0.65, 0.30], [0.31, 0.17]),
+    wanted(Dtype::F4, [0.55, 0.32], [0.43, 0.20]),
+    wanted(Dtype::F8E8M0, [0.59, 0.42], [0.36, 0.20]),
+    // Within a factor of two of E4M3.
+    wanted(Dtype::F8E4M3Fnuz, [0.27, 0.21], [0.14, 0.12]),
+    wanted(Dtype::F8E5M2Fnuz, [0.27, 0.21], [0.14, 0.12]),
+    // Within a factor of two of F4.
+    wanted(Dtype::F6E2M3, [0.28, 0.16], [0.22, 0.10]),
+    wanted(Dtype::F6E3M2, [0.28, 0.16], [0.22, 0.10]),
+];
+
+/// Of the f32 values.
+const VALUE_BYTES: usize = 256 << 10;
+
+/// Runs the section.
+pub(crate) fn run(timing: &Timing, report: &mut Report) {
+    let columns = [
+        ("format, path", 24),
+        ("decode", -8),
+        ("encode", -8),
+        ("saturate", -8),
+        ("GB/s", -6),
+        ("GB/s", -6),
+        ("memcpy", -6),
+    ];
+    let table = Table::new("256 KiB of f32 values, shares of memcpy", &columns);
+    for (dtype, promised) in WANTED {
+        let mut buffers = Buffers::new(dtype, VALUE_BYTES);
+        for path in Path::available() {
+            let name = format!("{dtype} {path:?}");
+            if timing.wants(&name) {
+                let shares = row(timing, path, dtype, &name, &mut buffers, &table, report);
+                for (_, wanted) in promised.iter().filter(|promise| promise.0 == path) {
+                    for (way, (wanted, share)) in ["decode", "encode"].iter().zip(wanted.iter().zip(shares)) {
+                        let what = format!("{name} {way}: share of memcpy");
+                        report.promise(
+                            &what,
+                            &format!(">= {wanted:.2}"),
+                            &format!("{share:.2}"),
+                            share >= *wanted,
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row(
+    timing: &Timing,
+    path: Path,
+    dtype: Dtype,
+    name: &str,
+    buffers: &mut Buffers,
+    table: &Table,
+    report: &mut Report,
+) -> [f64; 2] {
+    let Buffers { values, decoded, codes, encoded, copied: [from, to] } = buffers;
+    let mut saturated = encoded.to_vec();
+    let moved = (from.len() * 2) as f64;
+    let times = race(
+        &effort(timing.quick),
+        20,
+        &mut [
+            &mut || to.copy_from_slice(black_box(from)),
+            &mut || path.decode_f32(dtype, black_box(codes), decoded).unwrap(),
+            &mut || path.encode_f32(black_box(values), dtype, encoded, OutOfRange::Refuse).unwrap(),
+            &mut || path.encode_f32(black_box(values), dtype, &mut saturated, OutOfRange::Saturate).unwrap(),
+        ],
+    );
+    let [copy, decode, encode, saturate] = times[..] else { unreachable!("four contenders") };
+    table.row(&[
+        name,
+        &format!("{:.2}", copy / decode),
+        &format!("{:.2}", copy / encode),
+        &format!("{:.2}", copy / saturate),
+        &format!("{:.1}", moved / decode),
+        &format!("{:.1}", moved / encode),
+        &format!("{:.1}", moved / copy),
+    ]);
+    report.note("paths", name, &[("memcpy_ns", copy), ("decode_ns", decode), ("encode_ns", encode)]);
+    [copy / decode, copy / encode]
+}
+
+fn effort(quick: bool) -> Effort {
+    let (least, most, time) = if quick { (11, 101, 200) } else { (101, 2_001, 2_000) };
+    Effort { least, most, time: Duration::from_millis(time) }
+}
