@@ -20,12 +20,12 @@ const BLOCK: usize = 32;
 #[target_feature(enable = "avx2,f16c")]
 pub(super) fn decode<F: Format>(bytes: &[u8], values: &mut [f32]) {
     match F::DTYPE {
-        Dtype::F16 => halves(bytes, values),
+        Dtype::F16 => decode_f16(bytes, values),
         // The uppermost exponent of the last is no infinity, as F16's is.
         Dtype::Bf16 | Dtype::F8E8M0 | Dtype::F8E5M2Fnuz => portable::decode::<F>(bytes, values),
         _ => match F::PACKING {
             Packing::FourInThree => small::<F, 24>(bytes, values),
-            Packing::TwoInOne => small::<F, 16>(bytes, values),
+            Packing::TwoInOne => nibbles::<F>(bytes, values),
             _ => small::<F, 32>(bytes, values),
         },
     }
@@ -33,7 +33,7 @@ pub(super) fn decode<F: Format>(bytes: &[u8], values: &mut [f32]) {
 
 /// F16: an instruction of its own.
 #[target_feature(enable = "avx2,f16c")]
-fn halves(bytes: &[u8], values: &mut [f32]) {
+fn decode_f16(bytes: &[u8], values: &mut [f32]) {
     let (values, last_values) = values.as_chunks_mut::<8>();
     let (bytes, last_bytes) = bytes.as_chunks::<16>();
     for (values, bytes) in values.iter_mut().zip(bytes) {
@@ -42,72 +42,95 @@ fn halves(bytes: &[u8], values: &mut [f32]) {
     portable::decode::<F16>(last_bytes, last_values);
 }
 
+/// F4: the two upper bytes of sixteen values are two tables in registers.
 #[target_feature(enable = "avx2,f16c")]
-fn small<F: Format, const BYTES: usize>(bytes: &[u8], values: &mut [f32]) {
+fn nibbles<F: Format>(bytes: &[u8], values: &mut [f32]) {
+    let (mut low, mut high) = ([0; 32], [0; 32]);
+    for ((low, high), code) in low.iter_mut().zip(&mut high).zip(0..) {
+        [_, _, *low, *high] = F::decode(code).to_le_bytes();
+    }
+    let (low, high, places): (__m256i, __m256i, __m128i) = (load(&low), load(&high), load(&TURNS));
+    let zero = _mm256_setzero_si256();
     let (values, last_values) = values.as_chunks_mut::<BLOCK>();
-    let (bytes, last_bytes) = bytes.as_chunks::<BYTES>();
+    let (bytes, last_bytes) = bytes.as_chunks::<16>();
     for (values, bytes) in values.iter_mut().zip(bytes) {
-        let (values, _) = values.as_chunks_mut::<16>();
-        for (values, codes) in values.iter_mut().zip(codes::<F>(bytes)) {
-            let halves = as_f16::<F>(codes);
-            let (front, back) = (_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves));
-            let (values, _) = values.as_chunks_mut::<8>();
-            for (values, halves) in values.iter_mut().zip([front, back]) {
-                let scale = f32::from_bits((142 - const { Fields::of::<F>() }.bias) << 23);
-                store(values, _mm256_mul_ps(_mm256_cvtph_ps(halves), _mm256_set1_ps(scale)));
-            }
+        let pairs = _mm256_cvtepu8_epi16(_mm_shuffle_epi8(load(bytes), places));
+        let codes = _mm256_or_si256(pairs, _mm256_slli_epi16::<4>(pairs));
+        let codes = _mm256_and_si256(codes, _mm256_set1_epi8(0xF));
+        let (low, high) = (_mm256_shuffle_epi8(low, codes), _mm256_shuffle_epi8(high, codes));
+        let (front, back) = (_mm256_unpacklo_epi8(low, high), _mm256_unpackhi_epi8(low, high));
+        let vectors = [
+            _mm256_unpacklo_epi16(zero, front),
+            _mm256_unpackhi_epi16(zero, front),
+            _mm256_unpacklo_epi16(zero, back),
+            _mm256_unpackhi_epi16(zero, back),
+        ];
+        for (values, vector) in values.as_chunks_mut::<8>().0.iter_mut().zip(vectors) {
+            store(values, vector);
         }
     }
     portable::decode::<F>(last_bytes, last_values);
 }
 
-/// The 32 codes in the upper bits of sixteen; what stands below is of no meaning.
-#[inline]
 #[target_feature(enable = "avx2,f16c")]
-fn codes<F: Format>(bytes: &[u8]) -> [__m256i; 2] {
-    let empty = [_mm256_setzero_si256(); 2];
-    let (Some(front), Some(back)) = (bytes.first_chunk::<16>(), bytes.last_chunk::<16>()) else {
-        return empty;
-    };
-    let both: [__m128i; 2] = [load(front), load(back)];
-    match F::PACKING {
-        Packing::TwoInOne => {
-            let [whole, _] = both.map(|half| _mm256_broadcastsi128_si256(half));
-            let shifts = _mm256_set1_epi32(0x0100_1000);
-            [load(&NIBBLES[0]), load(&NIBBLES[1])]
-                .map(|places| _mm256_mullo_epi16(_mm256_shuffle_epi8(whole, places), shifts))
+fn small<F: Format, const BYTES: usize>(bytes: &[u8], values: &mut [f32]) {
+    let (values, last_values) = values.as_chunks_mut::<BLOCK>();
+    let (bytes, last_bytes) = bytes.as_chunks::<BYTES>();
+    let scale = _mm256_set1_ps(f32::from_bits((142 - const { Fields::of::<F>() }.bias) << 23));
+    for (values, bytes) in values.iter_mut().zip(bytes) {
+        if has_nan::<F>(bytes) {
+            portable::decode::<F>(bytes, values);
+            continue;
         }
-        Packing::FourInThree => {
-            let [front, back] = both.map(|half| _mm256_broadcastsi128_si256(half));
-            let shifts = _mm256_set1_epi64x(0x0001_0040_0010_0400);
-            [(front, &SIXES[0]), (back, &SIXES[1])]
-                .map(|(half, places)| _mm256_mullo_epi16(_mm256_shuffle_epi8(half, load(places)), shifts))
+        let [a, b] = halves::<F>(bytes).map(|halves| {
+            let halves = [_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves)];
+            halves.map(|halves| _mm256_mul_ps(_mm256_cvtph_ps(halves), scale))
+        });
+        for (values, vector) in values.as_chunks_mut::<8>().0.iter_mut().zip([a[0], a[1], b[0], b[1]]) {
+            store(values, vector);
         }
-        _ => both.map(|half| _mm256_slli_epi16::<8>(_mm256_cvtepu8_epi16(half))),
     }
+    portable::decode::<F>(last_bytes, last_values);
 }
 
-/// The F16 with that sign, exponent and mantissa; NaN is NaN.
+/// The 32 elements as F16: sign, exponent and mantissa at their places.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-fn as_f16<F: Format>(codes: __m256i) -> __m256i {
-    let Fields { bits, exponent_bits, .. } = const { Fields::of::<F>() };
-    if bits == 8 && exponent_bits == 5 {
-        return codes;
-    }
-    let constant = |half: u32| _mm256_set1_epi16(half as u16 as i16);
-    let down = 5 - exponent_bits;
-    let mask = 0x8000 | 0x7FFF >> down & 0xFFFF_FFFF << (16 - bits - down);
-    let halves = _mm256_sra_epi16(codes, _mm_cvtsi32_si128(down.cast_signed()));
-    let halves = _mm256_and_si256(halves, constant(mask));
-    // From what a NaN has become by now to the quiet one.
-    let (found, nan) = match F::DTYPE {
-        Dtype::F8E4M3 => (_mm256_and_si256(halves, constant(0x7FFF)), 0x3F80),
-        Dtype::F8E4M3Fnuz => (halves, 0x8000),
-        _ => return halves,
+fn halves<F: Format>(bytes: &[u8]) -> [__m256i; 2] {
+    let (Some(front), Some(back)) = (bytes.first_chunk::<16>(), bytes.last_chunk::<16>()) else {
+        return [_mm256_setzero_si256(); 2];
     };
-    let change = _mm256_and_si256(_mm256_cmpeq_epi16(found, constant(nan)), constant(nan ^ 0x7E00));
-    _mm256_xor_si256(halves, change)
+    let both: [__m128i; 2] = [load(front), load(back)];
+    let Fields { bits, exponent_bits, .. } = const { Fields::of::<F>() };
+    // How far the exponent is below the upper end, where the sign has filled what is above.
+    let down = 5 - exponent_bits;
+    let moved = if matches!(F::PACKING, Packing::FourInThree) {
+        let [front, back] = both.map(|half| _mm256_broadcastsi128_si256(half));
+        let weights = _mm256_set1_epi64x(0x0001_0040_0010_0400);
+        [(front, &SIXES[0]), (back, &SIXES[1])].map(|(half, places)| {
+            let codes = _mm256_mullo_epi16(_mm256_shuffle_epi8(half, load(places)), weights);
+            _mm256_sra_epi16(codes, _mm_cvtsi32_si128(down.cast_signed()))
+        })
+    } else {
+        let up = _mm_cvtsi32_si128((8 - down).cast_signed());
+        both.map(|half| _mm256_sll_epi16(_mm256_cvtepi8_epi16(half), up))
+    };
+    let mask: u32 = 0x8000 | 0x7FFF >> down & 0xFFFF_FFFF << (16 - bits - down);
+    moved.map(|moved| _mm256_and_si256(moved, _mm256_set1_epi16(mask as u16 as i16)))
+}
+
+/// Whether one of the codes is a NaN that is none of F16.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+fn has_nan<F: Format>(bytes: &[u8]) -> bool {
+    let Some(bytes) = bytes.first_chunk::<32>() else { return false };
+    let codes: __m256i = load(bytes);
+    let (codes, nan) = match F::DTYPE {
+        Dtype::F8E4M3 => (_mm256_and_si256(codes, _mm256_set1_epi8(0x7F)), 0x7F),
+        Dtype::F8E4M3Fnuz => (codes, -0x80),
+        _ => return false,
+    };
+    _mm256_movemask_epi8(_mm256_cmpeq_epi8(codes, _mm256_set1_epi8(nan))) != 0
 }
 
 /// Encodes all elements; whether none was refused.
@@ -130,9 +153,25 @@ pub(super) fn encode<F: Format>(values: &[f32], bytes: &mut [u8], beyond: OutOfR
 fn blocks<F: Format, const BYTES: usize, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> bool {
     let (values, last_values) = values.as_chunks::<BLOCK>();
     let (bytes, last_bytes) = bytes.as_chunks_mut::<BYTES>();
-    for (values, bytes) in values.iter().zip(bytes) {
+    let mut blocks = values.iter().zip(bytes);
+    while let Some((values, bytes)) = next_odd::<F, BYTES, SATURATE>(&mut blocks) {
+        if !rescan::<F, SATURATE>(values, bytes) {
+            return false;
+        }
+    }
+    rescan::<F, SATURATE>(last_values, last_bytes)
+}
+
+/// Encodes blocks up to one that is not plain work, which is the answer.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+fn next_odd<'a, F: Format, const BYTES: usize, const SATURATE: bool>(
+    blocks: &mut impl Iterator<Item = (&'a [f32; BLOCK], &'a mut [u8; BYTES])>,
+) -> Option<(&'a [f32; BLOCK], &'a mut [u8; BYTES])> {
+    loop {
+        let (values, bytes) = blocks.next()?;
         let (vectors, _) = values.as_chunks::<8>();
-        let [a, b, c, d] = vectors else { break };
+        let [a, b, c, d] = vectors else { return None };
         let vectors: [__m256; 4] = [load(a), load(b), load(c), load(d)];
         let plain = match F::DTYPE {
             Dtype::F16 => to_f16::<SATURATE>(vectors, bytes),
@@ -140,11 +179,10 @@ fn blocks<F: Format, const BYTES: usize, const SATURATE: bool>(values: &[f32], b
             Dtype::F8E8M0 => to_e8m0(vectors, bytes),
             _ => to_small::<F, SATURATE>(vectors, bytes),
         };
-        if !plain && !rescan::<F, SATURATE>(values, bytes) {
-            return false;
+        if !plain {
+            return Some((values, bytes));
         }
     }
-    rescan::<F, SATURATE>(last_values, last_bytes)
 }
 
 /// The core's own loop, for a block that is not plain, and for the last elements.
@@ -238,16 +276,19 @@ fn to_small<F: Format, const SATURATE: bool>(vectors: [__m256; 4], bytes: &mut [
     let [a, b, c, d] = magnitudes.map(|magnitude| {
         let magnitude =
             if SATURATE { _mm256_min_epu32(magnitude, constant(F::LARGEST.to_bits())) } else { magnitude };
-        let exponent = _mm256_and_si256(magnitude, constant(INFINITY));
-        let coarse =
-            _mm256_add_epi32(_mm256_max_epu32(exponent, constant(fields.least())), constant(fields.coarse()));
+        let coarse = _mm256_add_epi32(magnitude, constant(fields.coarse()));
+        let coarse = _mm256_and_si256(coarse, constant(INFINITY));
+        let coarse = _mm256_max_epu32(coarse, constant(fields.least() + fields.coarse()));
         let sum = _mm256_add_ps(_mm256_castsi256_ps(magnitude), _mm256_castsi256_ps(coarse));
-        let mantissa = _mm256_sub_epi32(_mm256_castps_si256(sum), coarse);
-        _mm256_add_epi32(mantissa, _mm256_srl_epi32(coarse, _mm_cvtsi32_si128(fields.shift().cast_signed())))
+        // The mantissa from the lower half, the exponent from the upper one, together a code times some power of two.
+        let weights = constant(1 << 16 | 0x80 >> fields.mantissa_bits);
+        _mm256_madd_epi16(_mm256_castps_si256(sum), weights)
     });
-    let surplus = _mm256_set1_epi16(fields.surplus() as u16 as i16);
-    let [front, back] =
-        [_mm256_packus_epi32(a, b), _mm256_packus_epi32(c, d)].map(|codes| _mm256_sub_epi16(codes, surplus));
+    let places = 7 - fields.mantissa_bits;
+    let surplus = _mm256_set1_epi16((fields.surplus() << places) as u16 as i16);
+    let [front, back] = [_mm256_packus_epi32(a, b), _mm256_packus_epi32(c, d)].map(|codes| {
+        _mm256_srl_epi16(_mm256_sub_epi16(codes, surplus), _mm_cvtsi32_si128(places.cast_signed()))
+    });
     let codes = _mm256_packus_epi16(front, back);
     let [a, b, c, d] = bits;
     // What is negative stays so.
@@ -319,11 +360,8 @@ macro_rules! places {
     }};
 }
 
-/// For each sixteen bits the byte with its nibble, and zero above.
-const NIBBLES: [[u8; 32]; 2] = [
-    places!(place => if place % 2 == 0 { place / 4 } else { 0x80 }),
-    places!(place => if place % 2 == 0 { place / 4 + 8 } else { 0x80 }),
-];
+/// Pairs of bytes, four elements, by turns for the one lane and the other.
+const TURNS: [u8; 16] = [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15];
 
 /// For each sixteen bits the two bytes that have its six.
 const SIXES: [[u8; 32]; 2] = [places!(place => six(place)), places!(place => six(place) + 4)];

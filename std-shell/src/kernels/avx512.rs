@@ -150,9 +150,25 @@ pub(super) fn encode<F: Format>(values: &[f32], bytes: &mut [u8], beyond: OutOfR
 fn blocks<F: Format, const BYTES: usize, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> bool {
     let (values, last_values) = values.as_chunks::<BLOCK>();
     let (bytes, last_bytes) = bytes.as_chunks_mut::<BYTES>();
-    for (values, bytes) in values.iter().zip(bytes) {
+    let mut blocks = values.iter().zip(bytes);
+    while let Some((values, bytes)) = next_odd::<F, BYTES, SATURATE>(&mut blocks) {
+        if !rescan::<F, SATURATE>(values, bytes) {
+            return false;
+        }
+    }
+    rescan::<F, SATURATE>(last_values, last_bytes)
+}
+
+/// Encodes blocks up to one that is not plain work, which is the answer.
+#[inline]
+#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn next_odd<'a, F: Format, const BYTES: usize, const SATURATE: bool>(
+    blocks: &mut impl Iterator<Item = (&'a [f32; BLOCK], &'a mut [u8; BYTES])>,
+) -> Option<(&'a [f32; BLOCK], &'a mut [u8; BYTES])> {
+    loop {
+        let (values, bytes) = blocks.next()?;
         let (vectors, _) = values.as_chunks::<16>();
-        let [a, b, c, d] = vectors else { break };
+        let [a, b, c, d] = vectors else { return None };
         let vectors: [__m512; 4] = [load(a), load(b), load(c), load(d)];
         let plain = match F::DTYPE {
             Dtype::F16 => to_f16::<SATURATE>(vectors, bytes),
@@ -160,11 +176,10 @@ fn blocks<F: Format, const BYTES: usize, const SATURATE: bool>(values: &[f32], b
             Dtype::F8E8M0 => to_e8m0(vectors, bytes),
             _ => to_small::<F, SATURATE>(vectors, bytes),
         };
-        if !plain && !rescan::<F, SATURATE>(values, bytes) {
-            return false;
+        if !plain {
+            return Some((values, bytes));
         }
     }
-    rescan::<F, SATURATE>(last_values, last_bytes)
 }
 
 /// The core's own loop, for a block that is not plain, and for the last elements.
@@ -244,15 +259,16 @@ fn to_small<F: Format, const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [
     let codes = magnitudes.map(|magnitude| {
         let magnitude =
             if SATURATE { _mm512_min_epu32(magnitude, constant(F::LARGEST.to_bits())) } else { magnitude };
-        let exponent = _mm512_and_si512(magnitude, constant(INFINITY));
-        let coarse =
-            _mm512_add_epi32(_mm512_max_epu32(exponent, constant(fields.least())), constant(fields.coarse()));
+        let coarse = _mm512_add_epi32(magnitude, constant(fields.coarse()));
+        let coarse = _mm512_and_si512(coarse, constant(INFINITY));
+        let coarse = _mm512_max_epu32(coarse, constant(fields.least() + fields.coarse()));
         let sum = _mm512_add_ps(_mm512_castsi512_ps(magnitude), _mm512_castsi512_ps(coarse));
-        let mantissa = _mm512_sub_epi32(_mm512_castps_si512(sum), coarse);
-        _mm512_add_epi32(mantissa, _mm512_srl_epi32(coarse, _mm_cvtsi32_si128(fields.shift().cast_signed())))
+        // The mantissa from the lower half, the exponent from the upper one, together a code in the second byte.
+        let weights = constant((2 << fields.mantissa_bits << 16) | 256);
+        _mm512_madd_epi16(_mm512_castps_si512(sum), weights)
     });
     let surplus = _mm512_set1_epi8(fields.surplus() as u8 as i8);
-    let codes = _mm512_sub_epi8(gather(codes, &LOW_BYTES), surplus);
+    let codes = _mm512_sub_epi8(gather(codes, &SECOND_BYTES), surplus);
     let tops = gather(bits, &TOP_BYTES);
     let signs = _mm512_srl_epi16(tops, _mm_cvtsi32_si128((8 - fields.bits).cast_signed()));
     let sign = _mm512_set1_epi8((1_u8 << (fields.bits - 1)).cast_signed());
@@ -347,6 +363,9 @@ const THREES: [u8; 64] = places!(place => place % 48 / 3 * 4 + place % 3);
 
 /// The lowest byte of each element of two vectors, then anything.
 const LOW_BYTES: [u8; 64] = places!(place => place % 32 * 4);
+
+/// The second byte of each element of two vectors, then anything.
+const SECOND_BYTES: [u8; 64] = places!(place => place % 32 * 4 + 1);
 
 /// The uppermost byte of each element of two vectors, then anything.
 const TOP_BYTES: [u8; 64] = places!(place => place % 32 * 4 + 3);

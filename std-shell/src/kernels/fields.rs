@@ -47,7 +47,7 @@ impl Fields {
         self.shift() << 23
     }
 
-    /// What remains in a code of the least coarse power of two.
+    /// The code of the smallest subnormal but one unit, as it comes out of the exponent of its coarse power of two.
     pub(super) const fn surplus(self) -> u32 {
         (self.least() + self.coarse()) >> self.shift()
     }
