@@ -197,23 +197,16 @@ fn rescan<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> 
 #[target_feature(enable = "avx2,f16c")]
 fn no_nan([a, b, c, d]: [__m256; 4]) -> bool {
     let nans = [_mm256_cmp_ps::<_CMP_UNORD_Q>(a, b), _mm256_cmp_ps::<_CMP_UNORD_Q>(c, d)];
-    let nans = nans.map(|nans| _mm256_castps_si256(nans));
-    none(_mm256_or_si256(nans[0], nans[1]))
+    _mm256_movemask_ps(_mm256_or_ps(nans[0], nans[1])) == 0
 }
 
-#[inline]
-#[target_feature(enable = "avx2,f16c")]
-fn none(bits: __m256i) -> bool {
-    _mm256_testz_si256(bits, bits) == 1
-}
-
-/// Whether no element is above the limit; both below 2^31, but for what is refused.
+/// Whether no element is above the limit.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn all_within([a, b, c, d]: [__m256i; 4], limit: u32) -> bool {
     let most = _mm256_max_epu32(_mm256_max_epu32(a, b), _mm256_max_epu32(c, d));
     let limit = _mm256_set1_epi32(limit.cast_signed());
-    none(_mm256_xor_si256(_mm256_max_epu32(most, limit), limit))
+    _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_max_epu32(most, limit), limit)) == -1
 }
 
 /// Between the largest values of either sign, if that was asked for.

@@ -47,14 +47,13 @@ fn halves(bytes: &[u8], values: &mut [f32]) {
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn small<F: Format, const BYTES: usize>(bytes: &[u8], values: &mut [f32]) {
     let table = Table::of::<F>();
-    let [low, high] =
-        [&table.low, &table.high].map(|half| [0, 1, 2, 3].map(|part| load::<_, __m512i>(&half[part])));
+    let halves = [&table.low, &table.high].map(|half| [0, 1, 2, 3].map(|part| load(&half[part])));
     let places: [__m512i; 4] = [0, 1, 2, 3].map(|part| load(&PLACES[part]));
     let (values, last_values) = values.as_chunks_mut::<BLOCK>();
     let (bytes, last_bytes) = bytes.as_chunks::<BYTES>();
     for (values, bytes) in values.iter_mut().zip(bytes) {
         let codes = codes::<F>(bytes);
-        let (low, high) = (look_up::<F>(low, codes), look_up::<F>(high, codes));
+        let [low, high] = look_up::<F>(halves, codes);
         let (values, _) = values.as_chunks_mut::<16>();
         for (values, places) in values.iter_mut().zip(places) {
             store(values, _mm512_maskz_permutex2var_epi8(0xCCCC_CCCC_CCCC_CCCC, low, places, high));
@@ -87,15 +86,23 @@ fn codes<F: Format>(bytes: &[u8]) -> __m512i {
     }
 }
 
+/// Both upper bytes of the f32 of each code.
 #[inline]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn look_up<F: Format>([a, b, c, d]: [__m512i; 4], codes: __m512i) -> __m512i {
-    if matches!(F::PACKING, Packing::Byte) {
-        let (lower, upper) = (_mm512_permutex2var_epi8(a, codes, b), _mm512_permutex2var_epi8(c, codes, d));
-        _mm512_mask_blend_epi8(_mm512_movepi8_mask(codes), lower, upper)
-    } else {
-        _mm512_permutexvar_epi8(codes, a)
+fn look_up<F: Format>([low, high]: [[__m512i; 4]; 2], codes: __m512i) -> [__m512i; 2] {
+    if !matches!(F::PACKING, Packing::Byte) {
+        return [low, high].map(|[only, ..]| _mm512_permutexvar_epi8(codes, only));
     }
+    let lower = [low, high].map(|[a, b, ..]| _mm512_permutex2var_epi8(a, codes, b));
+    if matches!(F::DTYPE, Dtype::F8E4M3 | Dtype::F8E5M2) {
+        // The upper half of the codes is the lower one with the sign.
+        let [low, high] = lower;
+        return [low, _mm512_ternarylogic_epi32::<0xF8>(high, codes, _mm512_set1_epi8(-0x80))];
+    }
+    let [low_upper, high_upper] = [low, high].map(|[.., c, d]| _mm512_permutex2var_epi8(c, codes, d));
+    let upper = _mm512_movepi8_mask(codes);
+    let [low, high] = lower;
+    [_mm512_mask_blend_epi8(upper, low, low_upper), _mm512_mask_blend_epi8(upper, high, high_upper)]
 }
 
 /// For 256 codes the two upper bytes of their f32; those of fewer bits repeat.
