@@ -12,6 +12,8 @@
     reason = "what a machine has is known at run time only; the proofs stand at the calls"
 )]
 
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::{__m512i, _mm512_stream_si512};
 use std::sync::OnceLock;
 
 use safestep_core::Dtype;
@@ -235,4 +237,22 @@ fn store<A: Plain, V: Plain>(array: &mut A, vector: V) {
     // SAFETY: the reference is good for writing the bytes of an `A`, of which a `V` has as many, all of them initialized;
     // unaligned is what the write is made for; and any bytes are an `A`, since it is plain.
     unsafe { core::ptr::from_mut(array).cast::<V>().write_unaligned(vector) }
+}
+
+/// Puts a vector into an array; past the caches, if it streams and the array is a line of memory. Whoever streams ends with
+/// `_mm_sfence`.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn put<A: Plain>(array: &mut A, vector: __m512i, streams: bool) {
+    const { assert!(size_of::<A>() == size_of::<__m512i>()) };
+    let place = core::ptr::from_mut(array).cast::<__m512i>();
+    if streams && place.is_aligned() {
+        // SAFETY: the reference is good for writing the bytes of an `A`, of which a vector has as many; the place was found
+        // aligned; any bytes are an `A`, since it is plain. The write is not ordered against later ones of this thread
+        // before the fence: all streaming functions hold the slice borrowed until after it, and nobody reads it before.
+        unsafe { _mm512_stream_si512(place, vector) };
+    } else {
+        store(array, vector);
+    }
 }

@@ -1,5 +1,6 @@
 //! A format and a size become aligned slices of values and codes, and a copy of as many bytes.
 
+use std::hint::black_box;
 use std::ops::{Deref, DerefMut};
 
 use safestep::safestep_core::Dtype;
@@ -14,7 +15,9 @@ pub(crate) struct Aligned<T> {
 
 impl<T: Clone + Default> Aligned<T> {
     pub(crate) fn new(len: usize) -> Self {
-        let room = vec![T::default(); len + 64];
+        let mut room = Vec::with_capacity(len + 64);
+        // Written, one by one: pages that were never written to may all be the one page of zeros.
+        room.resize_with(len + 64, || black_box(T::default()));
         let begin = room.as_ptr().align_offset(64);
         Self { room, begin, len }
     }

@@ -10,56 +10,83 @@ use core::arch::x86_64::*;
 use std::sync::OnceLock;
 
 use safestep_core::Dtype;
-use safestep_core::numbers::{F16, Format, OutOfRange, Packing, portable};
+use safestep_core::numbers::{Format, OutOfRange, Packing, portable};
 
 use super::fields::{Fields, INFINITY};
-use super::{load, store};
+use super::{load, put, store};
 
 /// Elements of one turn.
 const BLOCK: usize = 64;
 
+/// From so many bytes on, what is written goes past the caches, which would not hold it and would read it before.
+const STREAMED_BYTES: usize = 16 << 20;
+
 /// Decodes all elements.
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 pub(super) fn decode<F: Format>(bytes: &[u8], values: &mut [f32]) {
-    if values.len() < BLOCK {
+    let (streams, head) = streams(values);
+    let bits = F::DTYPE.bits() as usize;
+    let (Some((head_values, values)), Some((head_bytes, bytes))) =
+        (values.split_at_mut_checked(head), bytes.split_at_checked(head * bits / 8))
+    else {
         return portable::decode::<F>(bytes, values);
-    }
+    };
+    portable::decode::<F>(head_bytes, head_values);
     match F::PACKING {
-        Packing::Pair if matches!(F::DTYPE, Dtype::F16) => halves(bytes, values),
-        Packing::Pair => portable::decode::<F>(bytes, values),
-        Packing::Byte => small::<F, 64>(bytes, values),
-        Packing::FourInThree => small::<F, 48>(bytes, values),
-        Packing::TwoInOne => small::<F, 32>(bytes, values),
+        Packing::Pair => halves::<F>(bytes, values, streams),
+        Packing::Byte => small::<F, 64>(bytes, values, streams),
+        Packing::FourInThree => small::<F, 48>(bytes, values, streams),
+        Packing::TwoInOne => small::<F, 32>(bytes, values, streams),
+    }
+    if streams {
+        _mm_sfence();
     }
 }
 
-/// F16: an instruction of its own.
+/// F16, for which there is an instruction, and BF16, which is a half already.
+#[inline]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn halves(bytes: &[u8], values: &mut [f32]) {
+fn halves<F: Format>(bytes: &[u8], values: &mut [f32], streams: bool) {
     let (values, last_values) = values.as_chunks_mut::<16>();
     let (bytes, last_bytes) = bytes.as_chunks::<32>();
     for (values, bytes) in values.iter_mut().zip(bytes) {
-        store(values, _mm512_cvtph_ps(load(bytes)));
+        let codes = load(bytes);
+        let bits = match F::DTYPE {
+            Dtype::F16 => _mm512_castps_si512(_mm512_cvtph_ps(codes)),
+            _ => _mm512_slli_epi32(_mm512_cvtepu16_epi32(codes), 16),
+        };
+        put(values, bits, streams);
     }
-    portable::decode::<F16>(last_bytes, last_values);
+    portable::decode::<F>(last_bytes, last_values);
 }
 
+#[inline]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn small<F: Format, const BYTES: usize>(bytes: &[u8], values: &mut [f32]) {
-    let table = Table::of::<F>();
-    let halves = [&table.low, &table.high].map(|half| [0, 1, 2, 3].map(|part| load(&half[part])));
-    let places: [__m512i; 4] = [0, 1, 2, 3].map(|part| load(&PLACES[part]));
+fn small<F: Format, const BYTES: usize>(bytes: &[u8], values: &mut [f32], streams: bool) {
     let (values, last_values) = values.as_chunks_mut::<BLOCK>();
     let (bytes, last_bytes) = bytes.as_chunks::<BYTES>();
-    for (values, bytes) in values.iter_mut().zip(bytes) {
-        let codes = codes::<F>(bytes);
-        let [low, high] = look_up::<F>(halves, codes);
-        let (values, _) = values.as_chunks_mut::<16>();
-        for (values, places) in values.iter_mut().zip(places) {
-            store(values, _mm512_maskz_permutex2var_epi8(0xCCCC_CCCC_CCCC_CCCC, low, places, high));
+    if !values.is_empty() {
+        let table = Table::of::<F>();
+        let halves = [&table.low, &table.high].map(|half| [0, 1, 2, 3].map(|part| load(&half[part])));
+        let places: [__m512i; 4] = [0, 1, 2, 3].map(|part| load(&PLACES[part]));
+        for (values, bytes) in values.iter_mut().zip(bytes) {
+            let codes = codes::<F>(bytes);
+            let [low, high] = look_up::<F>(halves, codes);
+            let (values, _) = values.as_chunks_mut::<16>();
+            for (values, places) in values.iter_mut().zip(places) {
+                let bits = _mm512_maskz_permutex2var_epi8(0xCCCC_CCCC_CCCC_CCCC, low, places, high);
+                put(values, bits, streams);
+            }
         }
     }
     portable::decode::<F>(last_bytes, last_values);
+}
+
+/// Whether what is written is so much that it goes past the caches; then also how many elements stand before the first
+/// line of memory. They fill whole bytes on both sides, or nothing streams.
+fn streams<T>(written: &[T]) -> (bool, usize) {
+    let head = written.as_ptr().align_offset(64);
+    if size_of_val(written) >= STREAMED_BYTES && head % 4 == 0 { (true, head) } else { (false, 0) }
 }
 
 /// The 64 codes, a byte each; what stands above a code's bits is of no meaning.
@@ -141,24 +168,46 @@ impl Table {
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 pub(super) fn encode<F: Format>(values: &[f32], bytes: &mut [u8], beyond: OutOfRange) -> bool {
     match (F::PACKING, beyond) {
-        (Packing::Pair, OutOfRange::Refuse) => blocks::<F, 128, false>(values, bytes),
-        (Packing::Pair, OutOfRange::Saturate) => blocks::<F, 128, true>(values, bytes),
-        (Packing::Byte, OutOfRange::Refuse) => blocks::<F, 64, false>(values, bytes),
-        (Packing::Byte, OutOfRange::Saturate) => blocks::<F, 64, true>(values, bytes),
-        (Packing::FourInThree, OutOfRange::Refuse) => blocks::<F, 48, false>(values, bytes),
-        (Packing::FourInThree, OutOfRange::Saturate) => blocks::<F, 48, true>(values, bytes),
-        (Packing::TwoInOne, OutOfRange::Refuse) => blocks::<F, 32, false>(values, bytes),
-        (Packing::TwoInOne, OutOfRange::Saturate) => blocks::<F, 32, true>(values, bytes),
+        (Packing::Pair, OutOfRange::Refuse) => pairs::<F, false>(values, bytes),
+        (Packing::Pair, OutOfRange::Saturate) => pairs::<F, true>(values, bytes),
+        (Packing::Byte, OutOfRange::Refuse) => blocks::<F, 64, false>(values, bytes, false),
+        (Packing::Byte, OutOfRange::Saturate) => blocks::<F, 64, true>(values, bytes, false),
+        (Packing::FourInThree, OutOfRange::Refuse) => blocks::<F, 48, false>(values, bytes, false),
+        (Packing::FourInThree, OutOfRange::Saturate) => blocks::<F, 48, true>(values, bytes, false),
+        (Packing::TwoInOne, OutOfRange::Refuse) => blocks::<F, 32, false>(values, bytes, false),
+        (Packing::TwoInOne, OutOfRange::Saturate) => blocks::<F, 32, true>(values, bytes, false),
     }
+}
+
+/// Formats of two bytes write a third of all that moves, which is worth streaming.
+#[inline]
+#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn pairs<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> bool {
+    let (streams, head) = streams(bytes);
+    let (Some((head_values, values)), Some((head_bytes, bytes))) =
+        (values.split_at_checked(head / 2), bytes.split_at_mut_checked(head))
+    else {
+        return rescan::<F, SATURATE>(values, bytes);
+    };
+    let all =
+        rescan::<F, SATURATE>(head_values, head_bytes) && blocks::<F, 128, SATURATE>(values, bytes, streams);
+    if streams {
+        _mm_sfence();
+    }
+    all
 }
 
 #[inline]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn blocks<F: Format, const BYTES: usize, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> bool {
+fn blocks<F: Format, const BYTES: usize, const SATURATE: bool>(
+    values: &[f32],
+    bytes: &mut [u8],
+    streams: bool,
+) -> bool {
     let (values, last_values) = values.as_chunks::<BLOCK>();
     let (bytes, last_bytes) = bytes.as_chunks_mut::<BYTES>();
     let mut blocks = values.iter().zip(bytes);
-    while let Some((values, bytes)) = next_odd::<F, BYTES, SATURATE>(&mut blocks) {
+    while let Some((values, bytes)) = next_odd::<F, BYTES, SATURATE>(&mut blocks, streams) {
         if !rescan::<F, SATURATE>(values, bytes) {
             return false;
         }
@@ -171,6 +220,7 @@ fn blocks<F: Format, const BYTES: usize, const SATURATE: bool>(values: &[f32], b
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn next_odd<'a, F: Format, const BYTES: usize, const SATURATE: bool>(
     blocks: &mut impl Iterator<Item = (&'a [f32; BLOCK], &'a mut [u8; BYTES])>,
+    streams: bool,
 ) -> Option<(&'a [f32; BLOCK], &'a mut [u8; BYTES])> {
     loop {
         let (values, bytes) = blocks.next()?;
@@ -178,8 +228,8 @@ fn next_odd<'a, F: Format, const BYTES: usize, const SATURATE: bool>(
         let [a, b, c, d] = vectors else { return None };
         let vectors: [__m512; 4] = [load(a), load(b), load(c), load(d)];
         let plain = match F::DTYPE {
-            Dtype::F16 => to_f16::<SATURATE>(vectors, bytes),
-            Dtype::Bf16 => to_bf16::<SATURATE>(vectors, bytes),
+            Dtype::F16 => to_f16::<SATURATE>(vectors, bytes, streams),
+            Dtype::Bf16 => to_bf16::<SATURATE>(vectors, bytes, streams),
             Dtype::F8E8M0 => to_e8m0(vectors, bytes),
             _ => to_small::<F, SATURATE>(vectors, bytes),
         };
@@ -215,26 +265,28 @@ fn clamp<const SATURATE: bool>(vector: __m512, largest: f32) -> __m512 {
 
 #[inline]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn to_f16<const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8]) -> bool {
-    for (vector, bytes) in vectors.into_iter().zip(bytes.as_chunks_mut::<32>().0) {
+fn to_f16<const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8], streams: bool) -> bool {
+    let [a, b, c, d] = vectors.map(|vector| {
         let vector = clamp::<SATURATE>(vector, 65_504.0);
-        store(bytes, _mm512_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(vector));
+        _mm512_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(vector)
+    });
+    for (bytes, [a, b]) in bytes.as_chunks_mut::<64>().0.iter_mut().zip([[a, b], [c, d]]) {
+        put(bytes, _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1), streams);
     }
     no_nan(vectors)
 }
 
 #[inline]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn to_bf16<const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8]) -> bool {
-    let rounded = vectors.map(|vector| {
+fn to_bf16<const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8], streams: bool) -> bool {
+    let [a, b, c, d] = vectors.map(|vector| {
         let bits = _mm512_castps_si512(clamp::<SATURATE>(vector, f32::from_bits(0x7F7F_0000)));
         let odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
         _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), odd)
     });
-    let [a, b, c, d] = rounded;
     let upper: __m512i = load(&UPPER_HALVES);
     for (bytes, [a, b]) in bytes.as_chunks_mut::<64>().0.iter_mut().zip([[a, b], [c, d]]) {
-        store(bytes, _mm512_permutex2var_epi16(a, upper, b));
+        put(bytes, _mm512_permutex2var_epi16(a, upper, b), streams);
     }
     no_nan(vectors)
 }
