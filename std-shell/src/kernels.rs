@@ -5,11 +5,11 @@
 //! the same machine, and every error is the core's own.
 //!
 //! This file holds the `unsafe` code of the kernels: the calls of functions for a larger machine, and loads and stores of
-//! vectors. The kernels themselves, in [`x86`], are safe code over those. Nothing here panics.
+//! vectors. The kernels themselves are safe code over those. Nothing here panics.
 
-#![expect(
-    unsafe_code,
-    reason = "what a machine has is known at run time only; the proofs stand at the calls"
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "what a machine has is known at run time only; the proofs are inside")
 )]
 
 #[cfg(target_arch = "x86_64")]
@@ -17,22 +17,19 @@ use core::arch::x86_64::{__m512i, _mm512_stream_si512};
 use std::sync::OnceLock;
 
 use safestep_core::Dtype;
-use safestep_core::numbers::{
-    self, Bf16, F4, F6E2M3, F6E3M2, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16,
-};
-use safestep_core::numbers::{NumbersError, OutOfRange};
+use safestep_core::numbers::{self, NumbersError, OutOfRange};
 
-/// The expression for the format of that dtype, or the other one if the dtype is no float of at most 16 bits.
+/// Whether a kernel did it, for the format of that dtype; none does if the dtype is no float of at most 16 bits.
 #[cfg(target_arch = "x86_64")]
 macro_rules! with_format {
-    ($dtype:expr, $format:ident => $then:expr, $otherwise:expr) => {
-        with_format!(@ $dtype, $format, $then, $otherwise,
+    ($dtype:expr, $format:ident => $then:expr) => {
+        with_format!(@ $dtype, $format, $then,
             F4 F6E2M3 F6E3M2 F8E5M2 F8E4M3 F8E8M0 F8E4M3Fnuz F8E5M2Fnuz F16 Bf16)
     };
-    (@ $dtype:expr, $format:ident, $then:expr, $otherwise:expr, $($name:ident)+) => {
+    (@ $dtype:expr, $format:ident, $then:expr, $($name:ident)+) => {
         match $dtype {
-            $( Dtype::$name => { type $format = $name; $then } )+
-            _ => $otherwise,
+            $( Dtype::$name => { type $format = numbers::$name; $then } )+
+            _ => false,
         }
     };
 }
@@ -135,30 +132,39 @@ impl Path {
     #[cfg(target_arch = "x86_64")]
     fn decode(self, dtype: Dtype, bytes: &[u8], values: &mut [f32]) -> bool {
         match self {
-            // SAFETY: the function needs a machine with what `is_available` has just asked for.
             Self::Avx512 if self.is_available() => {
-                with_format!(dtype, F => unsafe { avx512::decode::<F>(bytes, values) }, return false);
+                with_format!(dtype, F => {
+                    // SAFETY: the function needs a machine with what `is_available` has just asked for.
+                    unsafe { avx512::decode::<F>(bytes, values) };
+                    true
+                })
             }
-            // SAFETY: as above.
             Self::Avx2 if self.is_available() => {
-                with_format!(dtype, F => unsafe { avx2::decode::<F>(bytes, values) }, return false);
+                with_format!(dtype, F => {
+                    // SAFETY: as above.
+                    unsafe { avx2::decode::<F>(bytes, values) };
+                    true
+                })
             }
-            _ => return false,
+            _ => false,
         }
-        true
     }
 
     /// Whether it was done; if not, the core does it, or says why not.
     #[cfg(target_arch = "x86_64")]
     fn encode(self, values: &[f32], dtype: Dtype, bytes: &mut [u8], beyond: OutOfRange) -> bool {
         match self {
-            // SAFETY: the function needs a machine with what `is_available` has just asked for.
             Self::Avx512 if self.is_available() => {
-                with_format!(dtype, F => unsafe { avx512::encode::<F>(values, bytes, beyond) }, false)
+                with_format!(dtype, F => {
+                    // SAFETY: the function needs a machine with what `is_available` has just asked for.
+                    unsafe { avx512::encode::<F>(values, bytes, beyond) }
+                })
             }
-            // SAFETY: as above.
             Self::Avx2 if self.is_available() => {
-                with_format!(dtype, F => unsafe { avx2::encode::<F>(values, bytes, beyond) }, false)
+                with_format!(dtype, F => {
+                    // SAFETY: as above.
+                    unsafe { avx2::encode::<F>(values, bytes, beyond) }
+                })
             }
             _ => false,
         }
@@ -199,7 +205,7 @@ pub fn encode_f32(
 /// Whether so many elements take so many bytes.
 fn fits(dtype: Dtype, elements: usize, bytes: usize) -> bool {
     let bits = u64::try_from(elements).ok().and_then(|elements| dtype.total_bits(elements));
-    bits.is_some_and(|bits| bits % 8 == 0 && usize::try_from(bits / 8) == Ok(bytes))
+    bits.is_some_and(|bits| bits.is_multiple_of(8) && usize::try_from(bits / 8) == Ok(bytes))
 }
 
 /// Types of which every pattern of bits is a value, and all of whose bytes belong to it.

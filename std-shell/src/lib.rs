@@ -5,7 +5,7 @@
 //!
 //! path -> disk -> bytes by pread or map -> judged model -> streamed out through one commit path
 //!
-//! No function here panics on any input. `unsafe` lives in [`mapped`] and nowhere else.
+//! No function here panics on any input. `unsafe` lives in [`mapped`] and [`kernels`] and nowhere else.
 #![deny(unsafe_code)]
 
 pub mod error;

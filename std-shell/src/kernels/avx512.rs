@@ -86,7 +86,7 @@ fn small<F: Format, const BYTES: usize>(bytes: &[u8], values: &mut [f32], stream
 /// line of memory. They fill whole bytes on both sides, or nothing streams.
 fn streams<T>(written: &[T]) -> (bool, usize) {
     let head = written.as_ptr().align_offset(64);
-    if size_of_val(written) >= STREAMED_BYTES && head % 4 == 0 { (true, head) } else { (false, 0) }
+    if size_of_val(written) >= STREAMED_BYTES && head.is_multiple_of(4) { (true, head) } else { (false, 0) }
 }
 
 /// The 64 codes, a byte each; what stands above a code's bits is of no meaning.
@@ -109,7 +109,7 @@ fn codes<F: Format>(bytes: &[u8]) -> __m512i {
             // Eight offsets of six bits each.
             _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x2A24_1E18_120C_0600), sixes)
         }
-        _ => bytes.first_chunk::<64>().map_or(empty, |bytes| load(bytes)),
+        _ => bytes.first_chunk::<64>().map_or(empty, load),
     }
 }
 
