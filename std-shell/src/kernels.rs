@@ -255,8 +255,8 @@ fn put<A: Plain>(array: &mut A, vector: __m512i, streams: bool) {
     let place = core::ptr::from_mut(array).cast::<__m512i>();
     if streams && place.is_aligned() {
         // SAFETY: the reference is good for writing the bytes of an `A`, of which a vector has as many; the place was found
-        // aligned; any bytes are an `A`, since it is plain. The write is not ordered against later ones of this thread
-        // before the fence: all streaming functions hold the slice borrowed until after it, and nobody reads it before.
+        // aligned; and any bytes are an `A`, since it is plain. Until the fence nothing else may touch those bytes: the
+        // kernels that stream write each line once, hold the slice borrowed, and end with the fence on every way out.
         unsafe { _mm512_stream_si512(place, vector) };
     } else {
         store(array, vector);

@@ -34,7 +34,7 @@ impl Mixer {
 
 fn bytes_of(dtype: Dtype, elements: usize) -> Option<usize> {
     let bits = elements * dtype.bits() as usize;
-    (bits % 8 == 0).then_some(bits / 8)
+    bits.is_multiple_of(8).then_some(bits / 8)
 }
 
 fn bits(values: &[f32]) -> Vec<u32> {
@@ -125,7 +125,7 @@ fn any_value_encodes_as_the_core_says() {
                         .map(|_| {
                             let bits = mixer.next();
                             // In three of four rounds an exponent near to one's, in one a short mantissa too: ties.
-                            let near = bits & 0x83FF_FFFF | (0x3000_0000 + (mixer.next() % 6 << 26));
+                            let near = bits & 0x83FF_FFFF | (0x3000_0000 + ((mixer.next() % 6) << 26));
                             f32::from_bits(match round % 4 {
                                 0 => bits,
                                 1 => near & 0xFFFC_0000,

@@ -26,11 +26,11 @@ pub(crate) fn run(timing: &Timing, report: &mut Report) {
     let mut section = Section { timing, table: &table, report };
     let convert = |codes: &[bf16], values: &mut [f32]| codes.convert_to_f32_slice(values);
     section.format(Dtype::Bf16, "half", [1.4, 1.4], convert, |values, codes| {
-        codes.convert_from_f32_slice(values)
+        codes.convert_from_f32_slice(values);
     });
     let convert = |codes: &[f16], values: &mut [f32]| codes.convert_to_f32_slice(values);
     section.format(Dtype::F16, "half", [1.4, 1.2], convert, |values, codes| {
-        codes.convert_from_f32_slice(values)
+        codes.convert_from_f32_slice(values);
     });
     section.format(
         Dtype::F8E4M3,

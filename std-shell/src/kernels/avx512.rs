@@ -266,6 +266,10 @@ fn clamp<const SATURATE: bool>(vector: __m512, largest: f32) -> __m512 {
 #[inline]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn to_f16<const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8], streams: bool) -> bool {
+    // What streams is written once only.
+    if !no_nan(vectors) {
+        return false;
+    }
     let [a, b, c, d] = vectors.map(|vector| {
         let vector = clamp::<SATURATE>(vector, 65_504.0);
         _mm512_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(vector)
@@ -273,12 +277,16 @@ fn to_f16<const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8], streams:
     for (bytes, [a, b]) in bytes.as_chunks_mut::<64>().0.iter_mut().zip([[a, b], [c, d]]) {
         put(bytes, _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1), streams);
     }
-    no_nan(vectors)
+    true
 }
 
 #[inline]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn to_bf16<const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8], streams: bool) -> bool {
+    // What streams is written once only.
+    if !no_nan(vectors) {
+        return false;
+    }
     let [a, b, c, d] = vectors.map(|vector| {
         let bits = _mm512_castps_si512(clamp::<SATURATE>(vector, f32::from_bits(0x7F7F_0000)));
         let odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -288,7 +296,7 @@ fn to_bf16<const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8], streams
     for (bytes, [a, b]) in bytes.as_chunks_mut::<64>().0.iter_mut().zip([[a, b], [c, d]]) {
         put(bytes, _mm512_permutex2var_epi16(a, upper, b), streams);
     }
-    no_nan(vectors)
+    true
 }
 
 #[inline]
