@@ -224,6 +224,30 @@ fn one_odd_value_at_every_place() {
     }
 }
 
+/// From some size on a kernel writes past the caches, line by line; where the first line begins is not where the slice does.
+#[test]
+fn what_is_larger_than_the_caches() {
+    let mut mixer = Mixer(3);
+    let elements = (4 << 20) + 1_004;
+    let codes: Vec<u8> = (0..elements * 2).map(|_| mixer.next() as u8).collect();
+    let mut values: Vec<f32> = (0..elements * 2).map(|_| (mixer.next() >> 8) as f32 / 16_777_216.0).collect();
+    values[5_000_003] = f32::NAN;
+    for path in Path::available().filter(|path| *path != Path::Portable) {
+        for dtype in SMALL {
+            for shift in [0, 1, 4] {
+                decodes(path, dtype, &codes[..bytes_of(dtype, elements).unwrap()], elements, shift);
+            }
+        }
+        for dtype in [Dtype::F16, Dtype::Bf16] {
+            for (shift, beyond) in
+                [(0, OutOfRange::Refuse), (1, OutOfRange::Saturate), (8, OutOfRange::Saturate)]
+            {
+                encodes(path, &values, dtype, beyond, shift);
+            }
+        }
+    }
+}
+
 /// What no kernel takes is the core's: other dtypes, and lengths that do not fit.
 #[test]
 fn the_rest_is_as_in_the_core() {

@@ -21,8 +21,7 @@ const BLOCK: usize = 32;
 pub(super) fn decode<F: Format>(bytes: &[u8], values: &mut [f32]) {
     match F::DTYPE {
         Dtype::F16 => decode_f16(bytes, values),
-        // The uppermost exponent of the last is no infinity, as F16's is.
-        Dtype::Bf16 | Dtype::F8E8M0 | Dtype::F8E5M2Fnuz => portable::decode::<F>(bytes, values),
+        Dtype::Bf16 | Dtype::F8E8M0 => portable::decode::<F>(bytes, values),
         _ => match F::PACKING {
             Packing::FourInThree => small::<F, 24>(bytes, values),
             Packing::TwoInOne => nibbles::<F>(bytes, values),
@@ -78,7 +77,7 @@ fn small<F: Format, const BYTES: usize>(bytes: &[u8], values: &mut [f32]) {
     let (bytes, last_bytes) = bytes.as_chunks::<BYTES>();
     let scale = _mm256_set1_ps(f32::from_bits((142 - const { Fields::of::<F>() }.bias) << 23));
     for (values, bytes) in values.iter_mut().zip(bytes) {
-        if has_nan::<F>(bytes) {
+        if is_odd::<F>(bytes) {
             portable::decode::<F>(bytes, values);
             continue;
         }
@@ -119,18 +118,22 @@ fn halves<F: Format>(bytes: &[u8]) -> [__m256i; 2] {
     moved.map(|moved| _mm256_and_si256(moved, _mm256_set1_epi16(mask as u16 as i16)))
 }
 
-/// Whether one of the codes is a NaN that is none of F16.
+/// Whether one of the codes is a NaN that is none of F16, or has the exponent that F16 keeps for infinity and NaN.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-fn has_nan<F: Format>(bytes: &[u8]) -> bool {
+fn is_odd<F: Format>(bytes: &[u8]) -> bool {
     let Some(bytes) = bytes.first_chunk::<32>() else { return false };
     let codes: __m256i = load(bytes);
-    let (codes, nan) = match F::DTYPE {
-        Dtype::F8E4M3 => (_mm256_and_si256(codes, _mm256_set1_epi8(0x7F)), 0x7F),
-        Dtype::F8E4M3Fnuz => (codes, -0x80),
+    let found = |mask: i8, code: i8| {
+        _mm256_cmpeq_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(mask)), _mm256_set1_epi8(code))
+    };
+    let odd = match F::DTYPE {
+        Dtype::F8E4M3 => found(0x7F, 0x7F),
+        Dtype::F8E4M3Fnuz => found(-1, -0x80),
+        Dtype::F8E5M2Fnuz => _mm256_or_si256(found(-1, -0x80), found(0x7C, 0x7C)),
         _ => return false,
     };
-    _mm256_movemask_epi8(_mm256_cmpeq_epi8(codes, _mm256_set1_epi8(nan))) != 0
+    _mm256_movemask_epi8(odd) != 0
 }
 
 /// Encodes all elements; whether none was refused.
