@@ -1,7 +1,7 @@
 //! Bytes of a dtype become numbers, and numbers become bytes: exactly, or with an error that names the value.
 //!
 //! One element at a time by a [`Format`] or by [`number`] and [`code`]; whole slices by [`decode_f32`], [`encode_f32`] and
-//! their likes. Bytes stand at any alignment, little-endian, elements below a byte packed as the [`Dtype`] says. No
+//! their likes. Bytes stand at any alignment, little-endian, elements below a byte packed as the [`Dtype`](crate::Dtype) says. No
 //! conversion is ever made that the caller did not name: the dtype is an argument, and so is saturation.
 //!
 //! The loops over slices are inlined where they are called, so that a caller who compiles for a larger machine has them

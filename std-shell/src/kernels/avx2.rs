@@ -326,13 +326,10 @@ fn pack<F: Format>(codes: __m256i, bytes: &mut [u8]) {
             if let Some(bytes) = bytes.last_chunk_mut::<16>() {
                 store(bytes, _mm256_extracti128_si256::<1>(packed));
             }
-            if let Some(bytes) = bytes.first_chunk_mut::<12>() {
-                let [front, ..]: [[u8; 16]; 2] = [[0; 16]; 2];
-                let mut front = front;
-                store(&mut front, _mm256_castsi256_si128(packed));
-                if let Some(front) = front.first_chunk::<12>() {
-                    *bytes = *front;
-                }
+            let mut front = [0; 16];
+            store(&mut front, _mm256_castsi256_si128(packed));
+            for (byte, front) in bytes.iter_mut().zip(front).take(12) {
+                *byte = front;
             }
         }
         _ => {
