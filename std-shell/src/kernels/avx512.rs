@@ -4,7 +4,7 @@
 //! two bytes above them are looked up each for itself, and put in place by one permutation for sixteen elements.
 //!
 //! Encoding: a power of two is added next to which the last bit of an f32 is that of the format, so that the addition
-//! rounds; it is the same one for all subnormals. Sixteen codes are then the low bytes of a vector.
+//! rounds; it is the same one for all subnormals. Of the sum, exponent and mantissa are then put together as a code.
 
 use core::arch::x86_64::*;
 use std::sync::OnceLock;

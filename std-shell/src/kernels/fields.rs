@@ -47,7 +47,7 @@ impl Fields {
         self.shift() << 23
     }
 
-    /// The code of the smallest subnormal but one unit, as it comes out of the exponent of its coarse power of two.
+    /// What a code is too large by when it is put together from the sum's exponent: zero would come out as this.
     pub(super) const fn surplus(self) -> u32 {
         (self.least() + self.coarse()) >> self.shift()
     }
