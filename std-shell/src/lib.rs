@@ -7,7 +7,7 @@
 //!
 //! For Unix only: nothing else has the calls that a durable commit is made of, and nothing else is tested.
 //!
-//! No function here panics on any input. `unsafe` lives in [`mapped`] and nowhere else.
+//! No function here panics on any input. `unsafe` lives in [`mapped`] and [`kernels`] and nowhere else.
 #![deny(unsafe_code)]
 
 #[cfg(not(unix))]
@@ -22,6 +22,8 @@ pub mod disk;
 pub mod read_at;
 
 pub mod mapped;
+
+pub mod kernels;
 
 pub mod commit;
 

@@ -78,12 +78,13 @@ fn files_are_short_and_say_what_they_do() {
 }
 
 #[test]
-fn unsafe_code_stands_in_one_file() {
+fn unsafe_code_stands_in_two_files() {
     for path in ["core/src", "std-shell/src", "tests"].iter().flat_map(|folder| files(folder, ".rs")) {
         let code = code(&path);
         let mut words = code.split(|char: char| !char.is_alphanumeric() && char != '_');
         let found = words.any(|word| word == concat!("uns", "afe"));
-        assert_eq!(found, shown(&path) == "std-shell/src/mapped.rs", "{}", shown(&path));
+        let allowed = ["std-shell/src/kernels.rs", "std-shell/src/mapped.rs"];
+        assert_eq!(found, allowed.contains(&&*shown(&path)), "{}", shown(&path));
     }
     let core = fs::read_to_string(root().join("core/src/lib.rs")).unwrap();
     assert!(core.contains(concat!("#![forbid(uns", "afe_code)]")) && core.contains("#![no_std]"));

@@ -12,6 +12,7 @@ mod replay;
 mod commit;
 mod house;
 mod slices;
+mod kernels;
 mod model;
 mod convert;
 mod program;

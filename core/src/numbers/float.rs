@@ -86,17 +86,29 @@ fn encode_block<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8
         }
         Packing::FourInThree => {
             let (threes, _) = bytes.as_chunks_mut::<3>();
-            let (fours, _) = values.as_chunks::<4>();
+            let codes = rounded(values, &mut round);
+            let (fours, _) = codes.as_chunks::<4>();
             for (three, &four) in threes.iter_mut().zip(fours) {
-                *three = pack_four(four.map(&mut round));
+                *three = pack_four(four);
             }
         }
         Packing::TwoInOne => {
-            let (twos, _) = values.as_chunks::<2>();
+            let codes = rounded(values, &mut round);
+            let (twos, _) = codes.as_chunks::<2>();
             for (byte, &two) in bytes.iter_mut().zip(twos) {
-                *byte = pack_two(two.map(&mut round));
+                *byte = pack_two(two);
             }
         }
     }
     refused
+}
+
+/// The codes of one block, still apart: rounding and packing are each made vectors of, but not both at once.
+#[inline(always)]
+fn rounded(values: &[f32], mut round: impl FnMut(f32) -> u16) -> [u16; BLOCK] {
+    let mut codes = [0; BLOCK];
+    for (code, &value) in codes.iter_mut().zip(values) {
+        *code = round(value);
+    }
+    codes
 }
