@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use safestep_core::numbers::{NumbersError, OutOfRange, decode_f32, decode_f64};
+use safestep_core::numbers::{NumbersError, OutOfRange, decode_f64};
 use safestep_core::{Dtype, Entry, JsonStr, Metadata};
 
 use crate::disk::Disk;
 use crate::error::{Cause, Error, Refusal};
+use crate::kernels::decode_f32;
 use crate::memory;
 use crate::model::file::Model;
 use crate::model::write::{ModelWriter, TensorPlan, Values};

@@ -10,12 +10,13 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use safestep_core::numbers::{OutOfRange, encode_f32, encode_f64};
+use safestep_core::numbers::{OutOfRange, encode_f64};
 use safestep_core::{Dtype, Layout, TensorSpec};
 
 use crate::commit::Commit;
 use crate::disk::Disk;
 use crate::error::{Cause, Error, Refusal};
+use crate::kernels::encode_f32;
 use crate::memory;
 use crate::model::write::encode::Group;
 
