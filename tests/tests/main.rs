@@ -12,5 +12,6 @@ mod replay;
 mod commit;
 mod house;
 mod slices;
+mod numbers;
 mod model;
 mod program;
