@@ -48,7 +48,9 @@ fn floats_become_integers_only_where_they_are_some() {
     ];
     for (dtype, least, largest) in ranges {
         let (low, high) = (least as i128, largest as i128);
-        let cases: Vec<(f64, Result<i128, Refusal>, Result<i128, Refusal>)> = vec![
+        // The value; what it becomes; what it becomes with saturation.
+        type Answer = Result<i128, Refusal>;
+        let cases: Vec<(f64, Answer, Answer)> = vec![
             (0.0, Ok(0), Ok(0)),
             (-0.0, Ok(0), Ok(0)),
             (1.0, Ok(1), Ok(1)),
