@@ -107,7 +107,7 @@ impl Format {
     /// The largest finite value.
     #[must_use]
     pub fn largest(&self) -> f64 {
-        self.decode(*self.positive().last().expect("a format has values"))
+        self.positive().last().expect("a format has values").0
     }
 
     /// The code of a value; with saturation the largest stands for what is beyond it, infinity too.
@@ -134,34 +134,31 @@ impl Format {
     /// The code nearest to a value that is not negative. Of two that are as near, the even one; of two powers of two,
     /// the greater.
     fn nearest(&self, magnitude: f64) -> u16 {
-        let codes = self.positive();
-        let above = codes.partition_point(|code| self.decode(*code) <= magnitude);
-        let Some(below) = above.checked_sub(1) else { return codes[0] };
-        let low = self.decode(codes[below]);
+        let steps = self.positive();
+        let above = steps.partition_point(|(value, _)| *value <= magnitude);
+        let Some(below) = above.checked_sub(1) else { return steps[0].1 };
+        let (low, code) = steps[below];
         if magnitude == low {
-            return codes[below];
+            return code;
         }
         // Behind the largest comes infinity, where the next value would be.
-        let high = match codes.get(above) {
-            Some(code) => self.decode(*code),
-            None => 2.0 * low - self.decode(codes[below - 1]),
-        };
+        let high = if above < steps.len() { steps[above].0 } else { 2.0 * low - steps[below - 1].0 };
         let middle = f64::midpoint(low, high);
-        let up = magnitude > middle || magnitude == middle && (!self.sign || codes[below] & 1 == 1);
-        codes[below] + u16::from(up)
+        let up = magnitude > middle || magnitude == middle && (!self.sign || code & 1 == 1);
+        code + u16::from(up)
     }
 
-    /// The codes of zero and the positive values, ascending: they are numbered in that order.
-    fn positive(&self) -> &'static [u16] {
-        static ALL: LazyLock<Vec<Vec<u16>>> = LazyLock::new(|| {
+    /// Zero and the positive values, ascending, with their codes, which are numbered in that order.
+    fn positive(&self) -> &'static [(f64, u16)] {
+        static ALL: LazyLock<Vec<Vec<(f64, u16)>>> = LazyLock::new(|| {
             let finite = |format: &Format| {
                 let codes = 0..1_u16 << (format.exponent_bits + format.mantissa_bits);
-                codes.filter(|code| format.decode(*code).is_finite()).collect()
+                let steps = codes.map(|code| (format.decode(code), code));
+                steps.filter(|(value, _)| value.is_finite()).collect()
             };
             FORMATS.iter().map(finite).collect()
         });
-        let place = FORMATS.iter().position(|format| format.dtype == self.dtype).expect("one of the table");
-        &ALL[place]
+        &ALL[FORMATS.iter().position(|format| std::ptr::eq(format, self)).expect("one of the table")]
     }
 }
 
@@ -201,7 +198,8 @@ pub fn encode_block(format: &Format, values: &[f32]) -> Result<(u8, Vec<u16>), u
     ))
 }
 
-/// The exponent of the largest power of two that is no greater. Zero has a very small one.
+/// The exponent of the largest power of two that is no greater, of an f32 as f64: there it stands in the uppermost bits.
+/// Zero has a very small one.
 fn floor_log2(value: f64) -> i32 {
-    (-400..400).rev().find(|exponent| power_of_two(*exponent) <= value).unwrap_or(-400)
+    i32::try_from(value.to_bits() >> 52).expect("eleven bits") - 1023
 }
