@@ -398,3 +398,30 @@ fn numbers_and_refusals_are_shown_in_few_words() {
         assert_eq!(found.to_string(), format!("expected a value of F8_E8M0, found {reason}"));
     }
 }
+
+/// NaN is decoded to a quiet NaN of the same sign; F16 and F8_E5M2 keep its payload, and BF16 every bit.
+#[test]
+fn nan_is_decoded_to_these_bits() {
+    let rows = [
+        (Dtype::F16, 0x7E00, 0x7FC0_0000),
+        (Dtype::F16, 0x7C01, 0x7FC0_2000),
+        (Dtype::F16, 0xFFFF, 0xFFFF_E000),
+        (Dtype::Bf16, 0x7F81, 0x7F81_0000),
+        (Dtype::Bf16, 0xFFC0, 0xFFC0_0000),
+        (Dtype::F8E5M2, 0x7D, 0x7FE0_0000),
+        (Dtype::F8E5M2, 0xFE, 0xFFC0_0000),
+        (Dtype::F8E4M3, 0x7F, 0x7FC0_0000),
+        (Dtype::F8E4M3, 0xFF, 0xFFC0_0000),
+        (Dtype::F8E8M0, 0xFF, 0x7FC0_0000),
+        (Dtype::F8E4M3Fnuz, 0x80, 0x7FC0_0000),
+        (Dtype::F8E5M2Fnuz, 0x80, 0x7FC0_0000),
+    ];
+    for (dtype, code, bits) in rows {
+        let format = FORMATS.iter().find(|format| format.dtype == dtype).unwrap();
+        assert_eq!((format.decode)(code).to_bits(), bits, "{dtype} {code:#x}");
+        let mut values = [0.0];
+        let bytes = &code.to_le_bytes()[..dtype.bits() as usize / 8];
+        decode_f32(dtype, bytes, &mut values).unwrap();
+        assert_eq!(values[0].to_bits(), bits, "{dtype} {code:#x} in a slice");
+    }
+}
