@@ -425,3 +425,32 @@ fn nan_is_decoded_to_these_bits() {
         assert_eq!(values[0].to_bits(), bits, "{dtype} {code:#x} in a slice");
     }
 }
+
+/// The error names the dtype and the Rust type, with elements or without.
+#[test]
+fn types_that_do_not_meet_are_both_named() {
+    let wrong = |dtype, numbers| Err(NumbersError::Type { dtype, numbers });
+    for elements in [0, 4] {
+        for dtype in Dtype::ALL {
+            let mut bytes = vec![0; elements * dtype.bits() as usize / 8];
+            let wide = matches!(dtype, I64 | U64 | Dtype::C64 | Dtype::Bool);
+            let integers = matches!(dtype, I8 | U8 | I16 | U16 | I32 | U32 | I64 | U64);
+            if wide || dtype == Dtype::F64 {
+                assert_eq!(decode_f32(dtype, &bytes, &mut vec![0.0; elements]), wrong(dtype, "f32"));
+            }
+            if matches!(dtype, Dtype::C64 | Dtype::Bool) {
+                assert_eq!(decode_f64(dtype, &bytes, &mut vec![0.0; elements]), wrong(dtype, "f64"));
+            }
+            if !integers {
+                assert_eq!(decode_i64(dtype, &bytes, &mut vec![0; elements]), wrong(dtype, "i64"));
+                assert_eq!(decode_u64(dtype, &bytes, &mut vec![0; elements]), wrong(dtype, "u64"));
+            }
+            if wide {
+                let ones = vec![1.0; elements];
+                assert_eq!(encode_f32(&ones, dtype, &mut bytes, Refuse), wrong(dtype, "f32"));
+                let ones = vec![1.0; elements];
+                assert_eq!(encode_f64(&ones, dtype, &mut bytes, Refuse), wrong(dtype, "f64"));
+            }
+        }
+    }
+}
