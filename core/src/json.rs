@@ -122,7 +122,7 @@ impl<'h> Scan<'h> {
         match self.rest {
             // One space is what stands there most often, where anything does.
             [b' ', tail @ ..] if matches!(tail.first(), Some(b'!'..)) => self.rest = tail,
-            [..=b' ', ..] => self.blanks(),
+            [0..=b' ', ..] => self.blanks(),
             _ => {}
         }
         #[cfg(not(feature = "fast"))]

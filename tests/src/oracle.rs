@@ -3,9 +3,11 @@
 //! Each oracle returns when all is well and panics with the difference when it is not. None of them has an opinion
 //! of its own about a file: the [twin] and the [reference](mod@reference) have.
 //!
-//! [`recipe`] -> [`verdict`], [`payload`] -> [`slots`], [`lookup`], [`view`], [`slices`] -> [`mod@rewrite`]
+//! [`recipe`] -> [`verdict`], [`payload`] -> [`slots`], [`lookup`], [`view`], [`slices`] -> [`mod@rewrite`]; and, from
+//! the bytes of tensors, [`numbers`]
 
 pub mod lookup;
+pub mod numbers;
 pub mod payload;
 pub mod recipe;
 pub mod rewrite;
@@ -70,6 +72,15 @@ pub fn rewrite(bytes: &[u8], file_len: u64) {
     if let Ok(model) = twin::judge(bytes, file_len, &Options::default()) {
         rewrite::round_trip(bytes, file_len, &model);
     }
+}
+
+/// Any bytes as elements of every dtype, and as values: what they decode to, what they encode to, alone and in slices,
+/// is what the twin says, and decode, encode, decode is stable.
+///
+/// # Panics
+/// When any of this is not so.
+pub fn dtype(bytes: &[u8]) {
+    numbers::codes_and_values(bytes);
 }
 
 /// Limits around the header's length: one that it keeps changes nothing, one that it breaks is the verdict.

@@ -10,6 +10,7 @@
 pub mod dtypes;
 pub mod json;
 mod notes;
+pub mod numbers;
 mod rules;
 mod serde_check;
 #[cfg(test)]

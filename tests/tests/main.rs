@@ -12,6 +12,7 @@ mod replay;
 mod commit;
 mod house;
 mod slices;
+mod numbers;
 mod kernels;
 mod model;
 mod convert;

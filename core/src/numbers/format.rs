@@ -9,7 +9,8 @@ pub enum OutOfRange {
     /// As the format says: one with infinity overflows to it (IEEE 754), one without refuses the value, infinity too.
     #[default]
     Refuse,
-    /// The largest value of the same sign takes its place, infinity's too, in every format.
+    /// The largest value of the same sign takes its place, infinity's too, in every format. (F32 values for F32, and F64 for
+    /// F64, are not converted and stay as they are.)
     Saturate,
 }
 
@@ -48,7 +49,7 @@ pub trait Format: sealed::Sealed + Copy + 'static {
     /// The largest finite value.
     const LARGEST: f32;
 
-    /// The value of a code, exactly. A NaN of the format becomes a quiet one of f32.
+    /// The value of a code, exactly. NaN becomes a quiet NaN of f32; that of BF16 stays the one it is.
     fn decode(code: u16) -> f32;
 
     /// The nearest code, ties to even, of a value that is not [refused](Self::refuses). NaN becomes the quiet NaN.
