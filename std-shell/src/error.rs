@@ -77,7 +77,13 @@ impl std::error::Error for Error {
             | Cause::Shrank { .. }
             | Cause::PastEnd { .. }
             | Cause::Abandoned
-            | Cause::Refused(_) => None,
+            | Cause::Refused(_)
+            | Cause::NoSpace { .. }
+            | Cause::Locked { .. }
+            | Cause::StepExists
+            | Cause::Damaged(_)
+            | Cause::NoCheckpoint { .. }
+            | Cause::ThreadLost => None,
         }
     }
 }
@@ -112,19 +118,47 @@ pub enum Cause {
     Refused(String),
     /// The new file has taken its name, but syncing the directory failed.
     NotDurable(io::Error),
+    /// There is not enough space on the disk; nothing was written.
+    NoSpace {
+        /// How many bytes are needed.
+        needed_bytes: u64,
+        /// How many are free.
+        free_bytes: u64,
+    },
+    /// Somebody else is saving there.
+    Locked {
+        /// The process, as far as the kernel tells.
+        pid: Option<u32>,
+    },
+    /// A checkpoint of this step was saved before.
+    StepExists,
+    /// The directory is not what its manifest says: each flaw in words.
+    Damaged(Vec<String>),
+    /// There is no checkpoint that could be loaded: each that was looked at, and why not.
+    NoCheckpoint {
+        /// A line for each.
+        skipped: Vec<String>,
+    },
+    /// A thread of this program came to an end too early.
+    ThreadLost,
 }
 
 impl Cause {
     /// Who is to blame for this cause.
     pub fn blame(&self) -> Blame {
         match self {
-            Self::Bad(_) | Self::Refused(_) => Blame::Data,
+            Self::Bad(_) | Self::Refused(_) | Self::StepExists | Self::Damaged(_) => Blame::Data,
+            Self::NoCheckpoint { skipped } if !skipped.is_empty() => Blame::Data,
             Self::Io(_)
             | Self::NotRegular(_)
             | Self::Shrank { .. }
             | Self::PastEnd { .. }
             | Self::Abandoned
-            | Self::NotDurable(_) => Blame::Machine,
+            | Self::NotDurable(_)
+            | Self::NoSpace { .. }
+            | Self::Locked { .. }
+            | Self::NoCheckpoint { .. }
+            | Self::ThreadLost => Blame::Machine,
         }
     }
 }
@@ -142,6 +176,20 @@ impl fmt::Display for Cause {
             }
             Self::Bad(bad) => bad.fmt(f),
             Self::Refused(reason) => terminal_safe(reason).fmt(f),
+            Self::NoSpace { needed_bytes, free_bytes } => {
+                write!(f, "{needed_bytes} bytes are needed and {free_bytes} are free")
+            }
+            Self::Locked { pid: Some(pid) } => write!(f, "process {pid} is saving there"),
+            Self::Locked { pid: None } => f.write_str("another process is saving there"),
+            Self::StepExists => {
+                f.write_str("a checkpoint of this step was saved before; it is left as it is")
+            }
+            Self::Damaged(flaws) => terminal_safe(&flaws.join("; ")).fmt(f),
+            Self::NoCheckpoint { skipped } if skipped.is_empty() => f.write_str("there is no checkpoint"),
+            Self::NoCheckpoint { skipped } => {
+                write!(f, "no checkpoint is whole: {}", terminal_safe(&skipped.join("; ")))
+            }
+            Self::ThreadLost => f.write_str("a thread of this program came to an end too early"),
             Self::Abandoned => f.write_str("an earlier error had already ended this write"),
             Self::NotDurable(error) => write!(
                 f,

@@ -20,6 +20,8 @@ pub mod commit;
 
 pub mod model;
 
+pub mod checkpoint;
+
 pub use commit::Commit;
 pub use disk::Disk;
 #[cfg(unix)]

@@ -368,10 +368,10 @@ impl<'f, 'a> ManifestDraft<'f, 'a> {
 }
 
 /// What a writer hands over, in memory that is lent; or how much it is.
-pub(crate) fn encode<'o>(
-    out: &'o mut [u8],
+pub(crate) fn encode(
+    out: &mut [u8],
     write: impl Fn(&mut dyn FnMut(&[u8]) -> Result<(), ()>) -> Result<(), ()>,
-) -> Result<&'o [u8], ByteLen> {
+) -> Result<&[u8], ByteLen> {
     let mut needed = 0_u64;
     let counted = write(&mut |piece| {
         needed = needed.saturating_add(count(piece.len()));
