@@ -5,6 +5,7 @@
 //!
 //! [`recipe`] -> [`verdict`], [`payload`] -> [`slots`], [`lookup`], [`view`], [`slices`] -> [`mod@rewrite`]
 
+pub mod documents;
 pub mod lookup;
 pub mod payload;
 pub mod recipe;

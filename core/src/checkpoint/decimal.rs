@@ -78,12 +78,12 @@ impl Shortest {
             self.push(b'.');
             (point..0).for_each(|_| self.push(b'0'));
         }
-        for (place, digit) in digits.iter().enumerate() {
-            if place == whole && place > 0 {
-                self.push(b'.');
-            }
-            self.push(*digit);
+        let (before, behind) = digits.split_at_checked(whole).unwrap_or((digits, &[]));
+        before.iter().for_each(|digit| self.push(*digit));
+        if !before.is_empty() && !behind.is_empty() {
+            self.push(b'.');
         }
+        behind.iter().for_each(|digit| self.push(*digit));
         if plain && exponent >= 0 {
             (0..exponent).for_each(|_| self.push(b'0'));
             self.push(b'.');

@@ -65,13 +65,13 @@ pub fn root_of(run: &Path) -> PathBuf {
 /// Lists a checkpoint root.
 ///
 /// # Errors
-/// [`Cause::Io`](crate::Cause::Io) when it cannot be listed, also because it is not there.
+/// [`Cause::Io`](crate::Cause::Io) when it cannot be listed, also because it is not there, or when the disk fails on the way.
 pub fn scan<D: Disk>(disk: &D, root: &Path) -> Result<Scan, Error> {
     let names = disk.list(root).map_err(|error| Error::io("list", root, error))?;
-    let mut scan = Scan { latest: read_latest(disk, root), ..Scan::default() };
+    let mut scan = Scan { latest: read_latest(disk, &root.join(LATEST))?, ..Scan::default() };
     for name in names {
         if let Some(step) = step(&name)
-            && is_directory(disk, &root.join(&name))
+            && is_directory(disk, &root.join(&name))?
         {
             scan.steps.push(step);
         } else if is_temporary(&name) {
@@ -84,29 +84,41 @@ pub fn scan<D: Disk>(disk: &D, root: &Path) -> Result<Scan, Error> {
     Ok(scan)
 }
 
-fn is_directory<D: Disk>(disk: &D, path: &Path) -> bool {
-    matches!(disk.look(path), Ok(Found::Other(FileKind::Directory)))
+fn is_directory<D: Disk>(disk: &D, path: &Path) -> Result<bool, Error> {
+    let found = disk.look(path).map_err(|error| Error::io("look at", path, error))?;
+    Ok(found == Found::Other(FileKind::Directory))
 }
 
-/// What `LATEST` says. A missing newline is forgiven: somebody wrote the name by hand.
-fn read_latest<D: Disk>(disk: &D, root: &Path) -> Latest {
-    let text = match disk.read(&root.join(LATEST), LATEST_BYTES_MAX) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_dangling(disk, root) => {
-            return Latest::Absent;
-        }
-        Err(error) => return Latest::Unreadable(error.to_string()),
+/// What `LATEST` says. A missing newline is forgiven: somebody wrote the name by hand. Something else than a file counts as
+/// unreadable; a disk that fails is an error, since it could say something else the next time.
+fn read_latest<D: Disk>(disk: &D, path: &Path) -> Result<Latest, Error> {
+    let text = match disk.read(path, LATEST_BYTES_MAX) {
         Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // A link to nothing is not nothing.
+            let found = disk.look(path).map_err(|error| Error::io("look at", path, error))?;
+            return Ok(match found {
+                Found::Nothing => Latest::Absent,
+                _ => Latest::Unreadable(error.to_string()),
+            });
+        }
+        Err(error) if is_no_file(&error) => return Ok(Latest::Unreadable(error.to_string())),
+        Err(error) => return Err(Error::io("read", path, error)),
     };
     let text = String::from_utf8_lossy(&text);
-    match StepName::parse(text.strip_suffix('\n').unwrap_or(&text)) {
+    Ok(match StepName::parse(text.strip_suffix('\n').unwrap_or(&text)) {
         Some(name) => Latest::Step(name),
         None => Latest::Unreadable(format!("it names no step: {text:?}")),
-    }
+    })
 }
 
-/// Whether `LATEST` is a link to nothing.
-fn is_dangling<D: Disk>(disk: &D, root: &Path) -> bool {
-    matches!(disk.look(&root.join(LATEST)), Ok(Found::Link(_)))
+/// Whether an error says that something else than a small file stands there.
+fn is_no_file(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let is_loop = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    #[cfg(not(unix))]
+    let is_loop = false;
+    is_loop || matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge)
 }
 
 /// No name is so long.
