@@ -8,7 +8,35 @@
 //! At every instant each `step-…` directory is whole and `LATEST` names one of them, whatever stops the machine. Whoever loads
 //! finds the old state or the new one, checked byte by byte against the digests of the manifest.
 //!
-//! [`State`] -> [`save`] -> directory -> [`scan`], [`verify`], [`retain`] -> [`load`] -> [`Checkpoint`]
+//! ```
+//! use safestep::OsDisk;
+//! use safestep::checkpoint::{Optimizer, Retention, SaveOptions, State, Tensor, TrainerState, load, save};
+//! use safestep_core::Dtype;
+//!
+//! let directory = tempfile::tempdir()?;
+//! let root = directory.path().join("run/ckpt");
+//! let weights: Vec<u8> = [1.5_f32, -2.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+//! let weight = Tensor { name: "weight", dtype: Dtype::F32, shape: &[2], bytes: &weights };
+//! let options = SaveOptions { retention: Retention::last(2), ..SaveOptions::default() };
+//! for step in [50, 100, 150] {
+//!     let state = State {
+//!         model: &[weight],
+//!         optimizer: Optimizer::default(),
+//!         trainer: TrainerState { step, ..TrainerState::default() },
+//!         config: None,
+//!         files: &[],
+//!     };
+//!     save(&OsDisk, &root, &state, &options)?;
+//! }
+//!
+//! let checkpoint = load(&OsDisk, &root)?;
+//! assert_eq!(checkpoint.trainer.step, 150);
+//! let entry = checkpoint.model.index().get("weight").unwrap();
+//! assert_eq!(checkpoint.model.view(&entry).unwrap().elements::<f32>(), Ok(&[1.5, -2.0][..]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`State`] -> [`save()`] -> directory -> [`scan()`], [`verify()`], [`retain`] -> [`load()`] -> [`Checkpoint`]
 
 pub mod state;
 pub mod protocol;
@@ -22,6 +50,8 @@ pub mod save;
 pub mod verify;
 pub mod load;
 pub mod background;
+
+pub use safestep_core::checkpoint::{DataCursor, Digest, GitSha, RngState, StepName, TrainerState};
 
 pub use background::BackgroundSaver;
 pub use load::{Checkpoint, Skipped, load, load_step};

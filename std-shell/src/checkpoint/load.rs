@@ -103,7 +103,12 @@ pub fn load<D: Disk>(disk: &D, root: &Path) -> Result<Checkpoint, Error> {
     }
     let candidates = scan.steps.iter().rev().filter(|name| newest.is_none_or(|newest| **name <= newest));
     for name in candidates {
-        match open(root, *name)? {
+        // One that cannot even be listed, or that somebody deletes just now, is stepped over like any other.
+        let opened = open(root, *name).unwrap_or_else(|error| {
+            let kind = FlawKind::Unreadable(error.because().to_string());
+            Err(vec![Flaw { file: name.as_str().into(), kind }])
+        });
+        match opened {
             Ok(checkpoint) => return Ok(Checkpoint { skipped, latest: scan.latest, ..checkpoint }),
             Err(flaws) => skipped.push(Skipped { name: *name, flaws }),
         }

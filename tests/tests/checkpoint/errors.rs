@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use super::power::{ROOT, disk_with, image_of_two, save_on};
+use safestep::checkpoint::{SaveOptions, save};
 use safestep_tests::disk_faults::{Call, EINTR, EIO, ENOSPC, Fault, Image, SimulatedDisk};
+use safestep_tests::runs::Run;
 
 /// The files of a step, or of the root itself.
 fn part(image: &Image, name: &str) -> Image {
@@ -31,7 +33,7 @@ fn an_error_at_any_call_leaves_older_checkpoints_whole() {
             match answer {
                 // What comes after LATEST fails nothing.
                 Ok(saved) => {
-                    assert!(declared && !saved.retained.leftovers.is_empty(), "{call:?} was swallowed")
+                    assert!(declared && !saved.retained.leftovers.is_empty(), "{call:?} was swallowed");
                 }
                 Err(error) => {
                     failed += 1;
@@ -83,4 +85,33 @@ fn signals_and_short_writes_are_no_errors() {
     let whole = disk_with(image_of_two());
     save_on(&whole, 30).unwrap();
     assert_eq!(disk.live(), whole.live());
+}
+
+/// A state that all threads work on: one write after the other fails, on whichever thread it comes.
+#[test]
+fn threads_fail_together() {
+    let mut run = Run::at(30);
+    for (name, len) in [("big", 5 << 20), ("other", 3 << 20)] {
+        let bytes = vec![7; len];
+        run.files.push((name.to_owned(), bytes));
+    }
+    let options = SaveOptions { threads: 4, ..SaveOptions::default() };
+    let save_all = |disk: &SimulatedDisk| run.with(|state| save(disk, Path::new(ROOT), state, &options));
+    let whole = disk_with(image_of_two());
+    save_all(&whole).unwrap();
+    let calls = whole.calls();
+    let begin = calls.iter().position(|call| matches!(call, Call::MakeDirectory(_))).unwrap();
+    let end = calls.iter().position(|call| matches!(call, Call::Rename(..))).unwrap();
+    assert!(end - begin > 30, "{}", end - begin);
+    for number in begin..end {
+        let disk = disk_with(image_of_two()).fail_at(number, Fault::Error(ENOSPC));
+        let error = save_all(&disk).expect_err("an error was swallowed").to_string();
+        assert!(error.contains("os error 28"), "{error}");
+        assert_eq!(disk.live(), image_of_two());
+    }
+    let steps = part(&whole.live(), "step-000030");
+    assert_eq!(steps.len(), 9);
+    let again = disk_with(image_of_two());
+    save_all(&again).unwrap();
+    assert_eq!(part(&again.live(), "step-000030"), steps);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use safestep::checkpoint::{retain, scan};
+use safestep::checkpoint::{StepName, retain, scan};
 
 #[test]
 fn keep_two_leaves_two_and_stale_directories_go() {
@@ -21,9 +21,7 @@ fn keep_two_leaves_two_and_stale_directories_go() {
     assert_eq!(before.stale, ["LATEST.tmp", "step-000009.tmp"]);
     assert_eq!(before.foreign, ["notes", "step-0000008", "step-7"]);
     let saved = save_keeping(&root, 4, Retention::last(2));
-    let shown = |steps: &[safestep_core::checkpoint::StepName]| -> Vec<u64> {
-        steps.iter().map(|name| name.step()).collect()
-    };
+    let shown = |steps: &[StepName]| -> Vec<u64> { steps.iter().map(StepName::step).collect() };
     assert_eq!((shown(&saved.retained.removed), shown(&saved.retained.kept)), (vec![1, 2], vec![3, 4]));
     assert!(saved.retained.leftovers.is_empty());
     assert_eq!(names(&root), ["LATEST", "notes", "step-0000008", "step-000003", "step-000004", "step-7"]);
@@ -62,7 +60,7 @@ fn what_a_policy_keeps() {
         assert_eq!(scan(&OsDisk, &root).unwrap().steps.len(), 6);
         let done = retain(&OsDisk, &root, &policy, false).unwrap();
         assert_eq!((&dry.removed, &dry.kept), (&done.removed, &done.kept), "{policy:?}");
-        let left: Vec<u64> = scan(&OsDisk, &root).unwrap().steps.iter().map(|name| name.step()).collect();
+        let left: Vec<u64> = scan(&OsDisk, &root).unwrap().steps.iter().map(StepName::step).collect();
         assert_eq!(left, expected, "{policy:?}");
         assert_eq!(loaded(&root).name.step(), 50);
     }
