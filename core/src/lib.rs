@@ -3,6 +3,8 @@
 //! Data flows one way; the modules stand in its order, and each uses only those before it:
 //!
 //! bytes -> frame -> header entries -> proven index -> tensor views -> numbers
+//!
+//! step directory -> manifest -> digests: the documents of a [`checkpoint`]
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -28,6 +30,7 @@ mod error;
 pub mod numbers;
 mod tensor;
 mod sniff;
+pub mod checkpoint;
 #[cfg(feature = "defmt")]
 mod defmt;
 

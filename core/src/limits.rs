@@ -47,3 +47,8 @@ pub(crate) const REREAD_BYTES_IN_SLOTS: u64 = 1 << 16;
 ///
 /// The reference writer leaves one run for each dtype, so at most 22.
 pub const NAME_RUNS_MAX: usize = 32;
+
+/// The longest manifest or trainer state that is read, in bytes.
+///
+/// A manifest of half a million files fits. Places in a document fit in a `u32` because of it.
+pub const DOCUMENT_BYTES_MAX: u64 = 1 << 26;

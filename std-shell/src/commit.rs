@@ -73,15 +73,13 @@ impl<'d, D: Disk> Commit<'d, D> {
         let Some(name) = target.file_name() else {
             return Err(Error::io("write", target, io::ErrorKind::InvalidFilename.into()));
         };
-        let mut buffer = Vec::new();
-        let room = buffer.try_reserve_exact(BUFFER_BYTES);
-        room.map_err(|error| Error::io("write", &target, error.into()))?;
+        let gathered = Gathered::new().map_err(|error| Error::io("write", &target, error))?;
         let (temporary, file) = create_beside(disk, &target, name, ownership.as_ref())?;
         let directory = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
             _ => PathBuf::from("."),
         };
-        let draft = Draft { file, buffer };
+        let draft = Draft { file, gathered };
         Ok(Self { disk, places: Places { target, directory, temporary }, draft: Some(draft) })
     }
 
@@ -110,7 +108,7 @@ impl<'d, D: Disk> Commit<'d, D> {
     /// # Errors
     /// [`Cause::Io`], and the commit is over: every later call is refused with [`Cause::Abandoned`].
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.attempt("write", |disk, _, draft| draft.write(disk, bytes))
+        self.attempt("write", |disk, _, draft| draft.gathered.write(disk, &draft.file, bytes))
     }
 
     /// Whether an error has ended the commit: then nothing is written any more, and nothing is left.
@@ -125,7 +123,7 @@ impl<'d, D: Disk> Commit<'d, D> {
     /// when the new file is in place and only the last step failed; [`Cause::Abandoned`] when an
     /// earlier call had failed.
     pub fn finish(mut self) -> Result<(), Error> {
-        self.attempt("write", |disk, _, draft| draft.flush(disk))?;
+        self.attempt("write", |disk, _, draft| draft.gathered.flush(disk, &draft.file))?;
         self.attempt("sync", |disk, _, draft| disk.sync(&draft.file))?;
         self.attempt("put the new file at", |disk, places, _| {
             disk.rename(&places.temporary, &places.target)
@@ -179,23 +177,37 @@ struct Places {
 #[derive(Debug)]
 struct Draft<F> {
     file: F,
+    gathered: Gathered,
+}
+
+/// Small pieces that go to a file together.
+#[derive(Debug)]
+pub(crate) struct Gathered {
     buffer: Vec<u8>,
 }
 
-impl<F> Draft<F> {
-    fn write<D: Disk<File = F>>(&mut self, disk: &D, bytes: &[u8]) -> io::Result<()> {
+impl Gathered {
+    pub(crate) fn new() -> io::Result<Self> {
+        let mut buffer = Vec::new();
+        buffer.try_reserve_exact(BUFFER_BYTES)?;
+        Ok(Self { buffer })
+    }
+
+    /// Appends bytes; large pieces go to the file as they are.
+    pub(crate) fn write<D: Disk>(&mut self, disk: &D, file: &D::File, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() > BUFFER_BYTES - self.buffer.len() {
-            self.flush(disk)?;
+            self.flush(disk, file)?;
         }
         if bytes.len() >= BUFFER_BYTES {
-            return write_all(disk, &self.file, bytes);
+            return write_all(disk, file, bytes);
         }
         self.buffer.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn flush<D: Disk<File = F>>(&mut self, disk: &D) -> io::Result<()> {
-        write_all(disk, &self.file, &self.buffer)?;
+    /// Writes what is gathered.
+    pub(crate) fn flush<D: Disk>(&mut self, disk: &D, file: &D::File) -> io::Result<()> {
+        write_all(disk, file, &self.buffer)?;
         self.buffer.clear();
         Ok(())
     }

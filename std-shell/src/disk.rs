@@ -26,6 +26,9 @@ pub trait Disk {
     /// A file open for writing, at its end. Dropping it closes it.
     type File;
 
+    /// A directory that is locked. Dropping it unlocks.
+    type Lock;
+
     /// What stands at `path`: nothing, a regular file, a link, something else.
     ///
     /// # Errors
@@ -88,6 +91,59 @@ pub trait Disk {
     /// # Errors
     /// The directory cannot be read to its end.
     fn list(&self, directory: &Path) -> io::Result<Vec<OsString>>;
+
+    /// Brings what was written so far to the disk, while more is written, so that the last [`sync`](Self::sync) has less to
+    /// do. It promises nothing, and the default does nothing.
+    ///
+    /// # Errors
+    /// As [`sync`](Self::sync), and as bad.
+    fn write_back(&self, file: &Self::File) -> io::Result<()> {
+        let _ = file;
+        Ok(())
+    }
+
+    /// The content of a regular file that is meant to be small.
+    ///
+    /// # Errors
+    /// The kernel's; `FileTooLarge` if it has more than `most_bytes`; `InvalidInput` if it is no regular file.
+    fn read(&self, path: &Path, most_bytes: u64) -> io::Result<Vec<u8>>;
+
+    /// Makes an empty directory.
+    ///
+    /// # Errors
+    /// The kernel's, also when anything stands there.
+    fn make_dir(&self, path: &Path) -> io::Result<()>;
+
+    /// Takes the name `path` away from an empty directory.
+    ///
+    /// # Errors
+    /// The kernel's, also when it is not empty.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+
+    /// Locks a directory against all others who lock it, in this process or another, until the lock is dropped or the
+    /// process ends, however it ends. Never waits.
+    ///
+    /// # Errors
+    /// The kernel's; that somebody else holds it is no error but an answer.
+    fn lock(&self, directory: &Path) -> io::Result<Locked<Self::Lock>>;
+
+    /// How many bytes this process can still write to the file system of a directory.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn free_bytes(&self, directory: &Path) -> io::Result<u64>;
+}
+
+/// The answer to a wish for a lock.
+#[derive(Debug)]
+pub enum Locked<L> {
+    /// It is ours as long as this is kept.
+    Ours(L),
+    /// Another one holds it.
+    Theirs {
+        /// The process, as far as the kernel tells.
+        pid: Option<u32>,
+    },
 }
 
 /// What stands at a path.
@@ -145,7 +201,7 @@ fn open_without_waiting(path: &Path) -> io::Result<File> {
 }
 
 /// What a file is, when it is no regular file.
-fn irregular(kind: FileType) -> Option<FileKind> {
+pub(crate) fn irregular(kind: FileType) -> Option<FileKind> {
     if kind.is_file() {
         return None;
     }

@@ -3,17 +3,22 @@
 //! Nothing here panics. An error owns its path and costs its allocation only when it happens. Names come from
 //! strangers (file names, tensor names), so everything printed goes through [`terminal_safe`].
 
+mod terminal;
+
 mod found;
 
-pub use found::ends;
+mod refusal;
 
-use std::ffi::OsStr;
-use std::fmt::{self, Write as _};
+pub use found::ends;
+pub use refusal::Refusal;
+pub use terminal::{TerminalSafe, terminal_safe};
+
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use safestep_core::numbers::ValueError;
-use safestep_core::{Dtype, ErrorKind, LayoutError, Rule, Seems, sniff};
+use safestep_core::{Dtype, ErrorKind, Rule, Seems, sniff};
 
 use crate::memory;
 
@@ -86,7 +91,13 @@ impl std::error::Error for Error {
             | Cause::Shrank { .. }
             | Cause::PastEnd { .. }
             | Cause::Abandoned
-            | Cause::Unasked { .. } => None,
+            | Cause::Unasked { .. }
+            | Cause::NoSpace { .. }
+            | Cause::Locked { .. }
+            | Cause::StepExists
+            | Cause::Damaged(_)
+            | Cause::NoCheckpoint { .. }
+            | Cause::ThreadLost => None,
         }
     }
 }
@@ -132,19 +143,49 @@ pub enum Cause {
     },
     /// The new file has taken its name, but syncing the directory failed.
     NotDurable(io::Error),
+    /// There is not enough space on the disk; nothing was written.
+    NoSpace {
+        /// How many bytes are needed.
+        needed_bytes: u64,
+        /// How many are free.
+        free_bytes: u64,
+    },
+    /// Somebody else is saving there.
+    Locked {
+        /// The process, as far as the kernel tells.
+        pid: Option<u32>,
+    },
+    /// A checkpoint of this step was saved before.
+    StepExists,
+    /// The directory is not what its manifest says: each flaw in words.
+    Damaged(Vec<String>),
+    /// There is no checkpoint that could be loaded: each that was looked at, and why not.
+    NoCheckpoint {
+        /// A line for each.
+        skipped: Vec<String>,
+    },
+    /// A thread of this program came to an end too early.
+    ThreadLost,
 }
 
 impl Cause {
     /// Who is to blame for this cause.
     pub fn blame(&self) -> Blame {
         match self {
-            Self::Bad(_) | Self::Number(_) => Blame::Data,
-            Self::Refused(_) | Self::PastEnd { .. } | Self::Unasked { .. } => Blame::Caller,
+            Self::Bad(_) | Self::Number(_) | Self::Damaged(_) => Blame::Data,
+            Self::Refused(_) | Self::PastEnd { .. } | Self::Unasked { .. } | Self::StepExists => {
+                Blame::Caller
+            }
+            Self::NoCheckpoint { skipped } if !skipped.is_empty() => Blame::Data,
             Self::Io(_)
             | Self::NotRegular(_)
             | Self::Shrank { .. }
             | Self::Abandoned
-            | Self::NotDurable(_) => Blame::Machine,
+            | Self::NotDurable(_)
+            | Self::NoSpace { .. }
+            | Self::Locked { .. }
+            | Self::NoCheckpoint { .. }
+            | Self::ThreadLost => Blame::Machine,
         }
     }
 }
@@ -170,6 +211,20 @@ impl fmt::Display for Cause {
                     "\"{tensor}\": expected elements of {expected}, found {found}, and nothing is converted unasked"
                 )
             }
+            Self::NoSpace { needed_bytes, free_bytes } => {
+                write!(f, "{needed_bytes} bytes are needed and {free_bytes} are free")
+            }
+            Self::Locked { pid: Some(pid) } => write!(f, "process {pid} is saving there"),
+            Self::Locked { pid: None } => f.write_str("another process is saving there"),
+            Self::StepExists => {
+                f.write_str("a checkpoint of this step was saved before; it is left as it is")
+            }
+            Self::Damaged(flaws) => terminal_safe(&flaws.join("; ")).fmt(f),
+            Self::NoCheckpoint { skipped } if skipped.is_empty() => f.write_str("there is no checkpoint"),
+            Self::NoCheckpoint { skipped } => {
+                write!(f, "no checkpoint is whole: {}", terminal_safe(&skipped.join("; ")))
+            }
+            Self::ThreadLost => f.write_str("a thread of this program came to an end too early"),
             Self::Abandoned => f.write_str("an earlier error had already ended this write"),
             Self::NotDurable(error) => write!(
                 f,
@@ -192,123 +247,6 @@ pub struct BadNumber {
 impl fmt::Display for BadNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{}\": {}", terminal_safe(&self.tensor), self.error)
-    }
-}
-
-/// Why tensors are not written (rule W5): what the core's [`LayoutError`] says, with names of its own, and what a stream of
-/// bytes can do wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// Two tensors of one name.
-    NameTwice {
-        /// The name.
-        name: String,
-    },
-    /// The name `__metadata__`, which means something else.
-    NameReserved,
-    /// Two metadata keys that are equal.
-    KeyTwice {
-        /// The key.
-        key: String,
-    },
-    /// Elements that do not fill whole bytes.
-    Bits {
-        /// The tensor's name.
-        name: String,
-        /// The total, in bits.
-        found: u64,
-    },
-    /// A size that 64 bits cannot count.
-    Overflow {
-        /// The tensor's name.
-        name: String,
-    },
-    /// A header longer than readers accept.
-    HeaderTooLong {
-        /// Its length in bytes.
-        found: u64,
-    },
-    /// Another reason of the core's, in its words.
-    Layout(String),
-    /// The bytes ended before the tensor did.
-    DataShort {
-        /// The tensor's name.
-        name: String,
-        /// The tensor's bytes.
-        expected: u64,
-        /// The bytes that came.
-        found: u64,
-    },
-    /// More than the tensor still lacks.
-    Surplus {
-        /// The tensor's name.
-        name: String,
-        /// What is counted: elements, bytes.
-        unit: &'static str,
-        /// How many it lacks.
-        expected: u64,
-        /// How many came.
-        found: u64,
-    },
-    /// Bytes in the middle of a byte, or elements in the middle of an element.
-    DataCut {
-        /// The tensor's name.
-        name: String,
-        /// What came.
-        unit: &'static str,
-        /// How many.
-        found: u64,
-    },
-    /// More than the tensors have.
-    DataSurplus {
-        /// What is counted: elements, bytes.
-        unit: &'static str,
-        /// How many stood behind the last tensor.
-        found: u64,
-    },
-}
-
-impl From<LayoutError<'_>> for Refusal {
-    fn from(error: LayoutError<'_>) -> Self {
-        match error {
-            LayoutError::NameTwice { name } => Self::NameTwice { name: name.into() },
-            LayoutError::NameReserved => Self::NameReserved,
-            LayoutError::KeyTwice { key } => Self::KeyTwice { key: key.into() },
-            LayoutError::Bits { name, found } => Self::Bits { name: name.into(), found },
-            LayoutError::Overflow { name } => Self::Overflow { name: name.into() },
-            LayoutError::HeaderTooLong { found } => Self::HeaderTooLong { found },
-            other => Self::Layout(other.to_string()),
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-impl fmt::Display for Refusal {
-    /// Names are given as they are; who prints to a terminal makes them safe for it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NameTwice { name } => LayoutError::NameTwice { name }.fmt(f),
-            Self::NameReserved => LayoutError::NameReserved.fmt(f),
-            Self::KeyTwice { key } => LayoutError::KeyTwice { key }.fmt(f),
-            Self::Bits { name, found } => LayoutError::Bits { name, found: *found }.fmt(f),
-            Self::Overflow { name } => LayoutError::Overflow { name }.fmt(f),
-            Self::HeaderTooLong { found } => LayoutError::HeaderTooLong { found: *found }.fmt(f),
-            Self::Layout(reason) => f.write_str(reason),
-            Self::DataShort { name, expected, found } => {
-                write!(f, "W5: expected {expected} bytes for {name:?}, found {found}")
-            }
-            Self::Surplus { name, unit, expected, found } => {
-                write!(f, "W5: expected at most {expected} more {unit} for {name:?}, found {found}")
-            }
-            Self::DataCut { name, unit, found } => {
-                write!(f, "W5: expected the rest of what was begun of {name:?}, found {found} {unit}")
-            }
-            Self::DataSurplus { unit, found } => {
-                write!(f, "W5: expected no more data, found {found} {unit} behind the last tensor")
-            }
-        }
     }
 }
 
@@ -411,97 +349,10 @@ impl fmt::Display for FileKind {
     }
 }
 
-/// Text that can be printed to a terminal whatever stands in it: on one line, and without driving
-/// the terminal.
-///
-/// Control characters (C0, DEL, C1), line and paragraph separators and the characters that change
-/// the writing direction are escaped as Rust would (`\n`, `\u{202e}`), bytes that are no UTF-8 as
-/// `\xNN`. All else, a backslash too, stays as it is, so the result is for the eye and cannot be
-/// turned back.
-///
-/// ```
-/// assert_eq!(safestep::terminal_safe("a\u{1b}[2J\nb").to_string(), r"a\u{1b}[2J\nb");
-/// ```
-pub fn terminal_safe<S: AsRef<OsStr> + ?Sized>(text: &S) -> TerminalSafe<'_> {
-    TerminalSafe(text.as_ref())
-}
-
-/// The answer of [`terminal_safe`]: displays the text with its dangerous characters escaped.
-#[derive(Clone, Copy, Debug)]
-pub struct TerminalSafe<'a>(&'a OsStr);
-
-impl fmt::Display for TerminalSafe<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for chunk in self.0.as_encoded_bytes().utf8_chunks() {
-            for character in chunk.valid().chars() {
-                if drives_a_terminal(character) {
-                    write!(f, "{}", character.escape_default())?;
-                } else {
-                    f.write_char(character)?;
-                }
-            }
-            for byte in chunk.invalid() {
-                write!(f, "\\x{byte:02x}")?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Characters that move the cursor, end the line or turn the writing direction.
-fn drives_a_terminal(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' // direction marks
-            | '\u{2028}' | '\u{2029}' // line and paragraph separator
-            | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') // embeddings, overrides, isolates
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::error::Error as _;
-
-    #[test]
-    fn names_cannot_drive_a_terminal() {
-        let table: &[(&str, &str)] = &[
-            ("", ""),
-            ("model.safetensors", "model.safetensors"),
-            ("a b\\c\"d", "a b\\c\"d"),
-            ("größe-模型-😀", "größe-模型-😀"),
-            ("\0\t\n\r", r"\u{0}\t\n\r"),
-            ("\u{1b}]0;title\u{7}", r"\u{1b}]0;title\u{7}"),
-            ("\u{7f}", r"\u{7f}"),
-            ("\u{80}\u{9b}31m\u{9f}", r"\u{80}\u{9b}31m\u{9f}"),
-            ("\u{a0}", "\u{a0}"),
-            ("\u{200d}\u{200e}\u{200f}\u{2010}", "\u{200d}\\u{200e}\\u{200f}\u{2010}"),
-            ("\u{61c}\u{2028}\u{2029}", r"\u{61c}\u{2028}\u{2029}"),
-            ("\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}", r"\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}"),
-            ("\u{2066}\u{2067}\u{2068}\u{2069}\u{206a}", "\\u{2066}\\u{2067}\\u{2068}\\u{2069}\u{206a}"),
-        ];
-        for (name, shown) in table {
-            assert_eq!(terminal_safe(name).to_string(), *shown, "{name:?}");
-        }
-        for character in (0..=0x9f).filter_map(char::from_u32) {
-            let shown = terminal_safe(&character.to_string()).to_string();
-            assert!(!shown.chars().any(char::is_control), "{character:?} is shown as {shown:?}");
-        }
-    }
-
-    #[test]
-    fn bytes_that_are_no_text_are_shown_as_numbers() {
-        use std::os::unix::ffi::OsStrExt as _;
-        let table: &[(&[u8], &str)] = &[
-            (b"\xff", r"\xff"),
-            (b"a\xc3(b", r"a\xc3(b"),
-            (b"\xe2\x80", r"\xe2\x80"),
-            (b"\xed\xa0\x80", r"\xed\xa0\x80"),
-            (b"\x9b1m \xc2\x9b1m", r"\x9b1m \u{9b}1m"),
-        ];
-        for (name, shown) in table {
-            assert_eq!(terminal_safe(OsStr::from_bytes(name)).to_string(), *shown, "{name:?}");
-        }
-    }
 
     #[test]
     fn refused_numbers_say_where_they_stand() {

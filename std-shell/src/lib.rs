@@ -29,6 +29,8 @@ pub mod commit;
 
 pub mod model;
 
+pub mod checkpoint;
+
 pub use commit::Commit;
 pub use disk::{Disk, OsDisk};
 pub use error::{BadFile, BadNumber, Blame, Cause, Error, FileKind, Refusal, ends, terminal_safe};

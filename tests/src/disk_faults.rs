@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-use safestep::disk::{Disk, Found, Ownership};
+use safestep::disk::{Disk, Found, Locked, Ownership};
 use safestep::error::FileKind;
 
 /// A disk in memory. Paths start at its root, relative ones too.
@@ -52,6 +52,16 @@ pub enum Call {
     Remove(PathBuf),
     /// `list` a directory.
     List(PathBuf),
+    /// `read` a file.
+    Read(PathBuf),
+    /// `make_dir` a path.
+    MakeDirectory(PathBuf),
+    /// `remove_dir` a path.
+    RemoveDirectory(PathBuf),
+    /// `lock` a directory.
+    Lock(PathBuf),
+    /// `free_bytes` of a directory's file system.
+    FreeBytes,
 }
 
 /// What goes wrong.
@@ -85,7 +95,8 @@ impl SimulatedDisk {
     /// A disk that holds an image, all of it durable. Directories on the way to a path are made.
     pub fn holding<P: AsRef<Path>>(image: impl IntoIterator<Item = (P, Standing)>) -> Self {
         let root = Content::Directory(BTreeMap::new());
-        let mut state = State { live: vec![root], most_bytes: usize::MAX, ..State::default() };
+        let mut state =
+            State { live: vec![root], most_bytes: usize::MAX, free_bytes: u64::MAX, ..State::default() };
         for (path, standing) in image {
             state.place(path.as_ref(), standing);
         }
@@ -111,6 +122,13 @@ impl SimulatedDisk {
     #[must_use]
     pub fn with_short_writes(self, most_bytes: usize) -> Self {
         self.state().most_bytes = most_bytes;
+        self
+    }
+
+    /// Makes so many bytes be free, whatever is written.
+    #[must_use]
+    pub fn with_free_bytes(self, free_bytes: u64) -> Self {
+        self.state().free_bytes = free_bytes;
         self
     }
 
@@ -179,6 +197,7 @@ impl SimulatedDisk {
 
 impl Disk for SimulatedDisk {
     type File = SimulatedFile;
+    type Lock = ();
 
     fn look(&self, path: &Path) -> io::Result<Found> {
         let state = self.call(Call::Look(path.into()))?;
@@ -228,6 +247,13 @@ impl Disk for SimulatedDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.call(Call::Rename(from.into(), to.into()))?;
         let node = state.find(from)?.ok_or(io::ErrorKind::NotFound)?;
+        let is_directory = |node: &Node| matches!(state.live[*node], Content::Directory(_));
+        let replaced = state.find(to)?;
+        match replaced.map(|replaced| (is_directory(&node), is_directory(&replaced))) {
+            Some((false, true)) => return Err(io::ErrorKind::IsADirectory.into()),
+            Some((true, false)) => return Err(io::ErrorKind::NotADirectory.into()),
+            _ => replaced.map_or(Ok(()), |replaced| state.is_empty(replaced))?,
+        }
         let ((from_directory, from_name), (to_directory, to_name)) = (state.split(from)?, state.split(to)?);
         state.change(vec![(from_directory, from_name, None), (to_directory, to_name, Some(node))]);
         Ok(())
@@ -248,7 +274,10 @@ impl Disk for SimulatedDisk {
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.call(Call::Remove(path.into()))?;
-        state.find(path)?.ok_or(io::ErrorKind::NotFound)?;
+        let node = state.find(path)?.ok_or(io::ErrorKind::NotFound)?;
+        if matches!(state.live[node], Content::Directory(_)) {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
         let (directory, name) = state.split(path)?;
         state.change(vec![(directory, name, None)]);
         Ok(())
@@ -261,6 +290,51 @@ impl Disk for SimulatedDisk {
             Content::Directory(names) => Ok(names.keys().cloned().collect()),
             _ => Err(io::ErrorKind::NotADirectory.into()),
         }
+    }
+
+    fn read(&self, path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+        let state = self.call(Call::Read(path.into()))?;
+        let node = state.find(path)?.ok_or(io::ErrorKind::NotFound)?;
+        match &state.live[node] {
+            Content::File(bytes) if bytes.len() as u64 > most_bytes => {
+                Err(io::ErrorKind::FileTooLarge.into())
+            }
+            Content::File(bytes) => Ok(bytes.clone()),
+            _ => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.call(Call::MakeDirectory(path.into()))?;
+        if state.find(path)?.is_some() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let (directory, name) = state.split(path)?;
+        let node = state.add(Content::Directory(BTreeMap::new()));
+        state.durable.push(Content::Directory(BTreeMap::new()));
+        state.change(vec![(directory, name, Some(node))]);
+        Ok(())
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.call(Call::RemoveDirectory(path.into()))?;
+        let node = state.find(path)?.ok_or(io::ErrorKind::NotFound)?;
+        if !matches!(state.live[node], Content::Directory(_)) {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        state.is_empty(node)?;
+        let (directory, name) = state.split(path)?;
+        state.change(vec![(directory, name, None)]);
+        Ok(())
+    }
+
+    /// There is nobody else.
+    fn lock(&self, directory: &Path) -> io::Result<Locked<()>> {
+        self.call(Call::Lock(directory.into())).map(|_| Locked::Ours(()))
+    }
+
+    fn free_bytes(&self, _: &Path) -> io::Result<u64> {
+        self.call(Call::FreeBytes).map(|state| state.free_bytes)
     }
 }
 
@@ -330,6 +404,7 @@ struct State {
     broken: Option<i32>,
     ignored_sync: Option<usize>,
     most_bytes: usize,
+    free_bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -396,6 +471,14 @@ impl State {
         match self.live[parent] {
             Content::Directory(_) => Ok((parent, name.to_os_string())),
             _ => Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    /// An error unless it is a file or an empty directory.
+    fn is_empty(&self, node: Node) -> io::Result<()> {
+        match &self.live[node] {
+            Content::Directory(names) if !names.is_empty() => Err(io::ErrorKind::DirectoryNotEmpty.into()),
+            _ => Ok(()),
         }
     }
 

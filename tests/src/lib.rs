@@ -4,6 +4,7 @@
 //! value is that they were formed alone. [`oracle`] brings the two sides together.
 
 pub mod disk_faults;
+pub mod runs;
 pub mod cases;
 pub mod headers;
 pub mod twin;

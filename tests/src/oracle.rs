@@ -6,6 +6,7 @@
 //! [`recipe`] -> [`verdict`], [`payload`] -> [`slots`], [`lookup`], [`view`], [`slices`] -> [`mod@rewrite`]; and, from
 //! the bytes of tensors, [`numbers`]
 
+pub mod documents;
 pub mod lookup;
 pub mod numbers;
 pub mod payload;

@@ -10,6 +10,7 @@ mod strings;
 mod random;
 mod replay;
 mod commit;
+mod checkpoint;
 mod house;
 mod slices;
 mod numbers;

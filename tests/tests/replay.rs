@@ -46,3 +46,21 @@ fn kept_inputs_of_one_target_for_the_others() {
         }
     }
 }
+
+/// Documents are not files of tensors: their inputs are the text itself.
+#[test]
+fn kept_inputs_of_documents() {
+    for target in ["manifest", "trainer_state"] {
+        let inputs = std::fs::read_dir(fixtures().join("fuzz").join(target)).unwrap();
+        let mut count = 0;
+        for input in inputs {
+            let path = input.unwrap().path();
+            println!("{}", path.display());
+            let text = std::fs::read(path).unwrap();
+            oracle::documents::manifest(&text);
+            oracle::documents::trainer_state(&text);
+            count += 1;
+        }
+        assert!(count > 3, "no inputs for {target}");
+    }
+}

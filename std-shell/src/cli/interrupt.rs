@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use safestep::disk::{Found, Ownership};
+use safestep::disk::{Found, Locked, Ownership};
 use safestep::{Disk, Error, OsDisk};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -97,6 +97,7 @@ impl Interruptible {
 /// Taking away and making durable go on: they belong to the way back, or come when all is done.
 impl Disk for Interruptible {
     type File = <OsDisk as Disk>::File;
+    type Lock = <OsDisk as Disk>::Lock;
 
     fn look(&self, path: &Path) -> io::Result<Found> {
         self.go_on()?.look(path)
@@ -132,5 +133,29 @@ impl Disk for Interruptible {
 
     fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
         self.disk.list(directory)
+    }
+
+    fn write_back(&self, file: &Self::File) -> io::Result<()> {
+        self.go_on()?.write_back(file)
+    }
+
+    fn read(&self, path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+        self.go_on()?.read(path, most_bytes)
+    }
+
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        self.go_on()?.make_dir(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.disk.remove_dir(path)
+    }
+
+    fn lock(&self, directory: &Path) -> io::Result<Locked<Self::Lock>> {
+        self.go_on()?.lock(directory)
+    }
+
+    fn free_bytes(&self, directory: &Path) -> io::Result<u64> {
+        self.go_on()?.free_bytes(directory)
     }
 }

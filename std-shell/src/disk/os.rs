@@ -5,14 +5,14 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use rustix::fs::{Gid, Mode, OFlags, Uid};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{Disk, Found, Ownership, irregular};
+use super::{Disk, Found, Locked, Ownership, irregular, open_without_waiting};
 
 /// The machine's own file systems.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +20,8 @@ pub struct OsDisk;
 
 impl Disk for OsDisk {
     type File = File;
+    /// The directory, open.
+    type Lock = File;
 
     /// A link is followed once by the kernel too: it knows which links nobody should follow
     /// (`fs.protected_symlinks`), finds loops, and sees through the links of `/proc` that lead to a
@@ -113,6 +115,69 @@ impl Disk for OsDisk {
         names.sort();
         Ok(names)
     }
+
+    fn write_back(&self, file: &File) -> io::Result<()> {
+        #[cfg(not(target_vendor = "apple"))]
+        rustix::fs::fdatasync(file)?;
+        let _ = file;
+        Ok(())
+    }
+
+    fn read(&self, path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        open_without_waiting(path)?.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+        if u64::try_from(bytes.len()).is_ok_and(|len| len <= most_bytes) {
+            return Ok(bytes);
+        }
+        Err(io::ErrorKind::FileTooLarge.into())
+    }
+
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        Ok(retry_on_intr(|| rustix::fs::mkdir(path, Mode::from_raw_mode(0o777)))?)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        Ok(retry_on_intr(|| rustix::fs::rmdir(path))?)
+    }
+
+    /// The lock is `flock` on the directory itself: no file is left behind, and the kernel drops it with the process.
+    fn lock(&self, directory: &Path) -> io::Result<Locked<File>> {
+        use rustix::fs::{FlockOperation, flock};
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = File::from(retry_on_intr(|| rustix::fs::open(directory, flags, Mode::empty()))?);
+        match retry_on_intr(|| flock(&directory, FlockOperation::NonBlockingLockExclusive)) {
+            Ok(()) => Ok(Locked::Ours(directory)),
+            Err(Errno::WOULDBLOCK) => Ok(Locked::Theirs { pid: holder(&directory) }),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn free_bytes(&self, directory: &Path) -> io::Result<u64> {
+        let free = retry_on_intr(|| rustix::fs::statvfs(directory))?;
+        Ok(free.f_bavail.saturating_mul(free.f_frsize))
+    }
+}
+
+/// The process that holds a lock on a directory: Linux lists all locks, each with device and inode. The device of a subvolume
+/// is another one there, so an inode alone does when none has both.
+fn holder(directory: &File) -> Option<u32> {
+    let metadata = directory.metadata().ok()?;
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let device =
+        format!("{:02x}:{:02x}", rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
+    let inode = metadata.ino().to_string();
+    let held = locks.lines().filter_map(|line| {
+        // 1: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let (kind, pid, place) = (words.next()?, words.nth(2)?, words.next()?);
+        let (found_device, found_inode) = place.rsplit_once(':')?;
+        let pid = pid.parse().ok().filter(|pid| *pid > 0)?;
+        (kind == "FLOCK" && found_inode == inode).then_some((found_device == device, pid))
+    });
+    held.max_by_key(|(same_device, _)| *same_device).map(|(_, pid)| pid)
 }
 
 fn ownership(metadata: &fs::Metadata) -> Ownership {

@@ -67,15 +67,7 @@ impl Model {
     pub fn open(path: impl AsRef<Path>, access: Access, limits: Limits) -> Result<Self, Error> {
         let path = path.as_ref();
         match access {
-            Access::Map => {
-                let map = Mapped::open(path)?;
-                let bytes = map.bytes();
-                let frame = Frame::read(bytes, map.len_bytes(), limits);
-                let frame = frame.map_err(|error| bad(path, error, bytes, &[]))?;
-                let header = frame.header_span().of(bytes).unwrap_or_default();
-                let (slots, proof) = judge(path, &frame, bytes, header)?;
-                Ok(Self { source: Source::Map(map), path: path.to_path_buf(), frame, slots, proof })
-            }
+            Access::Map => Self::of_map(Mapped::open(path)?, limits),
             Access::Read => {
                 let file = FileReader::open(path)?;
                 let mut first = [0; FIRST_BYTES];
@@ -95,6 +87,19 @@ impl Model {
                 })
             }
         }
+    }
+
+    /// Judges a file that is mapped already.
+    ///
+    /// # Errors
+    /// [`Cause::Bad`] with the verdict if a rule is broken.
+    pub fn of_map(map: Mapped, limits: Limits) -> Result<Self, Error> {
+        let (path, bytes) = (map.path().to_path_buf(), map.bytes());
+        let frame = Frame::read(bytes, map.len_bytes(), limits);
+        let frame = frame.map_err(|error| bad(&path, error, bytes, &[]))?;
+        let header = frame.header_span().of(bytes).unwrap_or_default();
+        let (slots, proof) = judge(&path, &frame, bytes, header)?;
+        Ok(Self { source: Source::Map(map), path, frame, slots, proof })
     }
 
     /// The path it was opened by.

@@ -3,6 +3,10 @@
 
 use crate::testdata;
 use core::hint::black_box;
+use safestep_core::checkpoint::{
+    DataCursor, DocumentError, FileRecord, FoundFile, GitSha, Manifest, ManifestDraft, RngState, Sha256,
+    StepName, TrainerState,
+};
 use safestep_core::{
     Axis, Dtype, DtypeSet, Error, Frame, Header, Index, JsonStr, Layout, Limits, Metadata, Note, Pick, Shape,
     Slice, Slot, TensorSpec, TensorView, sniff,
@@ -11,7 +15,12 @@ use safestep_core::{
 /// Whether all of it came to the end that it should.
 pub fn holds(slots: &mut [Slot]) -> bool {
     let front = black_box(testdata::GOOD.as_slice());
-    reads(front, slots).is_ok_and(|held| held) && slices() && writes() && sniff(front).is_none()
+    reads(front, slots).is_ok_and(|held| held)
+        && slices()
+        && writes()
+        && sniff(front).is_none()
+        && steps()
+        && documents().is_ok_and(|held| held)
 }
 
 /// Judges with and without slots, and uses all that the readers lend.
@@ -82,4 +91,44 @@ fn writes() -> bool {
         .is_ok_and(|bytes| bytes.len() as u64 == layout.header_len().value().wrapping_add(8))
         && layout.write_header(|piece| if piece.len() > black_box(64) { Err(()) } else { Ok(()) }).is_ok()
         && layout.file_len().value() > layout.data_len().value()
+}
+
+/// Names of steps, both ways.
+fn steps() -> bool {
+    let name = StepName::of(black_box(1_234_567));
+    StepName::parse(black_box("step-1234567")) == Some(name)
+        && StepName::parse(black_box(name.as_str())).is_some_and(|again| again >= name)
+}
+
+/// A manifest and a trainer state, written and read, and a directory that is not as it should be.
+fn documents() -> Result<bool, DocumentError> {
+    let mut hash = Sha256::new();
+    black_box([&b"abc"[..], &[7; 100]]).iter().for_each(|piece| hash.update(piece));
+    let files = black_box([FileRecord { name: "a\n", sha256: hash.digest(), size: 103 }]);
+    let mut text = [0; 256];
+    let Ok(Ok(text)) =
+        ManifestDraft::of(black_box(7), &files).map(|draft| draft.encode(black_box(&mut text)))
+    else {
+        return Ok(false);
+    };
+    let manifest = Manifest::parse(black_box(text))?;
+    let found = black_box([FoundFile { name: b"b", size: 1, sha256: Some(Sha256::of(b"")) }]);
+    let differences = manifest.compare(found).fold(0, |count: u32, _| count.wrapping_add(1));
+    let state = black_box(TrainerState {
+        config_sha256: Some(hash_of_nothing()),
+        data_cursor: Some(DataCursor { offset: 1, shard: 2 }),
+        git_sha: GitSha::parse(black_box("0123456789abcdef0123456789abcdef01234567")),
+        lr: Some(3e-4),
+        rng_state: Some(RngState { inc: 1, state: 2 }),
+        step: 7,
+        tokens_seen: 8,
+    });
+    let mut text = [0; 512];
+    let Ok(Ok(text)) = state.encode(black_box(&mut text)) else { return Ok(false) };
+    let again = TrainerState::parse(black_box(text))?;
+    Ok(differences == 2 && again == state && manifest.step() == 7 && manifest.len() == 1)
+}
+
+fn hash_of_nothing() -> safestep_core::checkpoint::Digest {
+    Sha256::of(black_box(b""))
 }

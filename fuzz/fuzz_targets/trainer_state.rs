@@ -1,0 +1,4 @@
+//! Any bytes -> a trainer state, held against a naive reader's, written and read again.
+#![no_main]
+use safestep_tests::oracle::documents;
+libfuzzer_sys::fuzz_target!(|input: &[u8]| documents::trainer_state(input));

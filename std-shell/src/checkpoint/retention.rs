@@ -1,0 +1,157 @@
+//! Steps and a policy become the steps that go. What cannot be deleted is reported and fails nothing.
+//!
+//! A step loses its name first, and that is made durable, before anything in it is deleted: so no crash leaves half a step
+//! under a good name.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use safestep_core::checkpoint::{MANIFEST_NAME, StepName};
+
+use super::lock::locked;
+use super::names::temporary;
+use super::protocol::Protocol;
+use super::scan::{Scan, scan};
+use crate::disk::{Disk, Found};
+use crate::error::{Error, FileKind};
+
+/// Which old steps stay. A step stays if any rule keeps it; without rules all stay.
+///
+/// Whatever it says, the step that `LATEST` names stays, the one that was just written too, and those newer than `LATEST`,
+/// which belong to nobody yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// The last so many, the newest included.
+    pub last: Option<u64>,
+    /// Those whose step is a multiple of this.
+    pub every: Option<u64>,
+    /// Those that the caller ranks best by a metric: `ranked` from best to worst, and how many of them stay.
+    pub best: usize,
+    /// Steps from best to worst. Steps that are gone do not count.
+    pub ranked: Vec<u64>,
+    /// Those that stay in any case.
+    pub pinned: BTreeSet<u64>,
+}
+
+/// What retention did, or would do.
+#[derive(Debug, Default)]
+pub struct Retained {
+    /// The steps that went, in order.
+    pub removed: Vec<StepName>,
+    /// The steps that stayed, in order.
+    pub kept: Vec<StepName>,
+    /// What should have gone and did not.
+    pub leftovers: Vec<Leftover>,
+}
+
+/// Something that could not be deleted.
+#[derive(Debug)]
+pub struct Leftover {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why it is still there.
+    pub because: io::Error,
+}
+
+impl Retention {
+    /// The last so many.
+    pub fn last(count: u64) -> Self {
+        Self { last: Some(count), ..Self::default() }
+    }
+
+    /// The steps that go, of those in `scan`; never `written`.
+    pub fn doomed(&self, scan: &Scan, written: Option<StepName>) -> Vec<StepName> {
+        let latest = scan.latest.step();
+        let newest = latest.max(written);
+        let has_rule = self.last.is_some() || self.every.is_some() || self.best > 0;
+        // Without a step that is known to be done, nobody knows which ones are needed.
+        let (true, Some(newest)) = (has_rule, newest) else { return Vec::new() };
+        let done: Vec<StepName> = scan.steps.iter().copied().filter(|name| *name <= newest).collect();
+        let last = usize::try_from(self.last.unwrap_or_default()).unwrap_or(usize::MAX);
+        let last: BTreeSet<StepName> = done.iter().rev().take(last).copied().collect();
+        let there = |step: &&u64| done.iter().any(|name| name.step() == **step);
+        let best: BTreeSet<u64> = self.ranked.iter().filter(there).take(self.best).copied().collect();
+        let keeps = |name: &StepName| {
+            let step = name.step();
+            last.contains(name)
+                || self.every.is_some_and(|every| step.is_multiple_of(every))
+                || best.contains(&step)
+                || self.pinned.contains(&step)
+                || [latest, written].contains(&Some(*name))
+        };
+        done.into_iter().filter(|name| !keeps(name)).collect()
+    }
+}
+
+/// Deletes the steps of a checkpoint root that a policy does not keep, or only says which, if `dry`.
+///
+/// # Errors
+/// As [`scan()`]; [`Cause::Locked`](crate::Cause::Locked) while a save is running.
+pub fn retain<D: Disk>(disk: &D, root: &Path, policy: &Retention, dry: bool) -> Result<Retained, Error> {
+    let _lock = if dry { None } else { Some(locked(disk, root)?) };
+    let scan = scan(disk, root)?;
+    let doomed = policy.doomed(&scan, None);
+    let kept = scan.steps.iter().copied().filter(|name| !doomed.contains(name)).collect();
+    if dry {
+        return Ok(Retained { removed: doomed, kept, leftovers: Vec::new() });
+    }
+    let mut retained = Retained { kept, ..Retained::default() };
+    remove_steps(disk, root, &doomed, Protocol::default(), &mut retained);
+    Ok(retained)
+}
+
+/// Deletes steps, as far as that works.
+pub(crate) fn remove_steps<D: Disk>(
+    disk: &D,
+    root: &Path,
+    doomed: &[StepName],
+    protocol: Protocol,
+    retained: &mut Retained,
+) {
+    let mut unnamed = Vec::new();
+    for name in doomed {
+        let (from, to) = (root.join(name.as_str()), root.join(temporary(*name)));
+        if !protocol.unname_first {
+            unnamed.push((*name, from));
+            continue;
+        }
+        let answer = remove_tree(disk, &to).and_then(|()| disk.rename(&from, &to));
+        match answer {
+            Ok(()) => unnamed.push((*name, to)),
+            Err(because) => retained.leftovers.push(Leftover { path: from, because }),
+        }
+    }
+    if unnamed.is_empty() {
+        return;
+    }
+    // Without this nothing is deleted: the names could come back.
+    if protocol.unname_first
+        && let Err(because) = disk.sync_dir(root)
+    {
+        return retained.leftovers.push(Leftover { path: root.to_path_buf(), because });
+    }
+    for (name, path) in unnamed {
+        match remove_tree(disk, &path) {
+            Ok(()) => retained.removed.push(name),
+            Err(because) => retained.leftovers.push(Leftover { path, because }),
+        }
+    }
+}
+
+/// Deletes what stands at a path, a directory with the files in it too; that there is nothing is fine. The manifest goes first:
+/// what is being taken apart shall not look whole.
+pub(crate) fn remove_tree<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
+    match disk.look(path)? {
+        Found::Nothing => Ok(()),
+        Found::Other(FileKind::Directory) => {
+            let mut names = disk.list(path)?;
+            names.sort_by_key(|name| name != MANIFEST_NAME);
+            for name in names {
+                disk.remove(&path.join(name))?;
+            }
+            disk.remove_dir(path)
+        }
+        _ => disk.remove(path),
+    }
+}
