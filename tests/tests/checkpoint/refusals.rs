@@ -100,6 +100,32 @@ fn one_saver_at_a_time_and_the_second_hears_who_is_first() {
     assert_eq!(names(&root), ["LATEST", "step-000001", "step-000002"]);
 }
 
+/// The lock is the kernel's: it names another process, and goes with it, however that ends.
+#[test]
+fn a_dead_process_holds_no_lock() {
+    let (_directory, root) = room();
+    save_at(&root, 1).unwrap();
+    // `flock` of util-linux, which becomes the `sleep`.
+    let mut command = std::process::Command::new("flock");
+    let mut other =
+        command.args(["--exclusive", "--no-fork"]).arg(&root).args(["sleep", "60"]).spawn().unwrap();
+    let started = std::time::Instant::now();
+    loop {
+        match OsDisk.lock(&root).unwrap() {
+            Locked::Ours(lock) => drop(lock),
+            Locked::Theirs { pid } => break assert_eq!(pid, Some(other.id())),
+        }
+        assert!(started.elapsed().as_secs() < 20, "it never took the lock");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let error = save_at(&root, 2).unwrap_err().to_string();
+    assert!(error.contains(&format!("process {} is saving there", other.id())), "{error}");
+    other.kill().unwrap();
+    other.wait().unwrap();
+    save_at(&root, 2).unwrap();
+    assert_eq!(loaded(&root).name.step(), 2);
+}
+
 #[test]
 fn space_is_looked_for_before_the_first_byte() {
     let disk = SimulatedDisk::holding::<&str>([]).with_free_bytes(70_000);
