@@ -2,7 +2,8 @@
 //!
 //! Data flows one way; the modules stand in its order, and each uses only those before it:
 //!
-//! bytes -> frame -> header entries -> proven index -> tensor views -> numbers
+//! bytes -> frame -> header entries -> proven index -> tensor views -> numbers;
+//! a run's files -> [`snapshot`], [`history`], [`state`] -> the same run, later
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -27,6 +28,10 @@ mod rule;
 mod error;
 pub mod numbers;
 mod tensor;
+pub mod snapshot;
+pub mod history;
+pub mod state;
+pub mod cadence;
 mod sniff;
 #[cfg(feature = "defmt")]
 mod defmt;
