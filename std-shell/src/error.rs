@@ -8,6 +8,8 @@ use std::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use safestep_core::history::LineError;
+use safestep_core::snapshot::SnapshotError;
 use safestep_core::{ErrorKind, Rule, Seems, sniff};
 
 /// An action on a path that could not be done, and why.
@@ -73,10 +75,14 @@ impl std::error::Error for Error {
         match &self.because {
             Cause::Io(error) | Cause::NotDurable(error) => Some(error),
             Cause::Bad(bad) => Some(&bad.error),
+            Cause::Snapshot(error) => Some(error),
+            Cause::Line { error, .. } | Cause::State(error) => Some(error),
             Cause::NotRegular(_)
             | Cause::Shrank { .. }
             | Cause::PastEnd { .. }
             | Cause::Abandoned
+            | Cause::Form(_)
+            | Cause::OtherConfig { .. }
             | Cause::Refused(_) => None,
         }
     }
@@ -110,6 +116,28 @@ pub enum Cause {
     Bad(Box<BadFile>),
     /// What was to be written breaks a rule of the format (W5): one line that says which.
     Refused(String),
+    /// The bytes break a rule of the five-region snapshot.
+    Snapshot(SnapshotError),
+    /// A line of a loss history breaks a rule.
+    Line {
+        /// Which line, or which element of an array, from 1 on.
+        number: u64,
+        /// Where it begins, in bytes from the start of the file.
+        at: u64,
+        /// What is wrong with it.
+        error: LineError,
+    },
+    /// The file breaks a rule as a whole: one line that says which.
+    Form(&'static str),
+    /// A state that names no config, or is no JSON.
+    State(LineError),
+    /// A state that was made under another config.
+    OtherConfig {
+        /// The sha256 of the config that the caller has.
+        expected: String,
+        /// That of the config under which it was made.
+        found: String,
+    },
     /// The new file has taken its name, but syncing the directory failed.
     NotDurable(io::Error),
 }
@@ -118,7 +146,13 @@ impl Cause {
     /// Who is to blame for this cause.
     pub fn blame(&self) -> Blame {
         match self {
-            Self::Bad(_) | Self::Refused(_) => Blame::Data,
+            Self::Bad(_)
+            | Self::Refused(_)
+            | Self::Snapshot(_)
+            | Self::Line { .. }
+            | Self::Form(_)
+            | Self::State(_)
+            | Self::OtherConfig { .. } => Blame::Data,
             Self::Io(_)
             | Self::NotRegular(_)
             | Self::Shrank { .. }
@@ -142,6 +176,19 @@ impl fmt::Display for Cause {
             }
             Self::Bad(bad) => bad.fmt(f),
             Self::Refused(reason) => terminal_safe(reason).fmt(f),
+            Self::Snapshot(error) => error.fmt(f),
+            Self::Line { number, at, error } => {
+                let at = at.saturating_add(error.at().value());
+                write!(f, "line {number}: {} at byte {at}: {}", error.rule(), error.kind())
+            }
+            Self::Form(what) => f.write_str(what),
+            Self::State(error) => error.fmt(f),
+            Self::OtherConfig { expected, found } => write!(
+                f,
+                "it was made under the config {}, this is {}; state of a former policy is loaded only by that name",
+                terminal_safe(found),
+                terminal_safe(expected)
+            ),
             Self::Abandoned => f.write_str("an earlier error had already ended this write"),
             Self::NotDurable(error) => write!(
                 f,

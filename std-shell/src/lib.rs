@@ -3,7 +3,8 @@
 //! The judging itself is done by [`safestep_core`], which is re-exported. Data flows one way; the modules stand in its order,
 //! and each uses only those before it:
 //!
-//! path -> disk -> bytes by pread or map -> judged model -> streamed out through one commit path
+//! path -> disk -> bytes by pread or map -> judged model -> streamed out through one commit path;
+//! run directory -> snapshots, history, state -> a trainer that is killed and goes on
 //!
 //! No function here panics on any input. `unsafe` lives in [`mapped`] and nowhere else.
 #![deny(unsafe_code)]
@@ -19,6 +20,9 @@ pub mod mapped;
 pub mod commit;
 
 pub mod model;
+
+#[cfg(unix)]
+pub mod run;
 
 pub use commit::Commit;
 pub use disk::Disk;
