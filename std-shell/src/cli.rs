@@ -10,9 +10,12 @@ mod interrupt;
 mod check;
 mod completions;
 mod demo;
+mod history;
 mod inspect;
 mod man;
+mod pivot;
 mod rewrite;
+mod snapshot;
 
 use std::ffi::OsString;
 use std::io;
@@ -52,6 +55,9 @@ enum Command {
     Inspect(inspect::Arguments),
     Check(check::Arguments),
     Rewrite(rewrite::Arguments),
+    Snapshot(snapshot::Arguments),
+    History(history::Arguments),
+    Pivot(pivot::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
@@ -63,6 +69,7 @@ Examples:
   safestep inspect --json models/             the same for programs, of a whole directory
   safestep check --quiet --recursive models/  silence if all of them are good
   safestep rewrite odd.safetensors new.safetensors
+  safestep history run --plot loss.svg        the losses of a run, resumed or not
   safestep demo                               a tour with files of its own
 
 Exit codes:
@@ -155,6 +162,9 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Inspect(arguments) => inspect::run(arguments, &mut screen),
         Command::Check(arguments) => check::run(arguments, &mut screen),
         Command::Rewrite(arguments) => rewrite::run(arguments, &mut screen),
+        Command::Snapshot(arguments) => snapshot::run(arguments, &mut screen),
+        Command::History(arguments) => history::run(arguments, &mut screen),
+        Command::Pivot(arguments) => pivot::run(arguments, &mut screen),
         Command::Demo(arguments) => demo::run(arguments, &mut screen),
         Command::Completions(arguments) => completions::run(arguments, &mut screen),
         Command::Man(arguments) => man::run(arguments, &mut screen),

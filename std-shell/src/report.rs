@@ -13,6 +13,10 @@ pub(crate) mod human;
 
 pub(crate) mod json;
 
+mod curve;
+
+pub(crate) mod run;
+
 pub(crate) mod tour;
 
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
@@ -26,6 +30,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use safestep::{BadFile, Cause, Error, Model, terminal_safe};
 use safestep_core::{Entry, Notes};
 
+pub(crate) use curve::Curve;
 pub(crate) use totals::Totals;
 pub(crate) use words::grouped;
 

@@ -19,7 +19,7 @@ pub mod guard;
 
 pub use cadence::SaveClock;
 pub use guard::{Guard, Next, OnDemand};
-pub use history::{Canonical, Entries, History, Repair, Value};
+pub use history::{Canonical, Entries, History, Repair, Summary, Value, loss_value};
 pub use safestep_core::cadence::Cadence;
 pub use satellites::{Pivoted, pivot, replace_samples, replace_state, state, state_of_any_config};
 pub use signals::Signals;

@@ -9,6 +9,7 @@ pub mod lookup;
 pub mod payload;
 pub mod recipe;
 pub mod rewrite;
+pub mod run;
 pub mod slices;
 pub mod slots;
 pub mod verdict;

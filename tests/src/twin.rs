@@ -11,6 +11,7 @@ pub mod dtypes;
 pub mod json;
 mod notes;
 mod rules;
+pub mod run;
 mod serde_check;
 #[cfg(test)]
 mod verdicts;

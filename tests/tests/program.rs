@@ -10,6 +10,7 @@ mod help;
 mod bad_input;
 mod bad_output;
 mod real_model;
+mod runs;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -122,7 +123,7 @@ fn sparse_model(path: &Path, len: u64) {
 }
 
 /// Says that a test did not happen; where that must not be, fails.
-fn skipped(why: &str) {
+pub(crate) fn skipped(why: &str) {
     assert!(
         std::env::var_os("CI").is_none_or(|ci| ci != "true"),
         "with CI=true nothing may be skipped: {why}"

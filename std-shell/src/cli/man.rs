@@ -15,9 +15,12 @@ use crate::report::Screen;
 pub(super) struct Arguments {
     /// The subcommand; without it the page of the whole program.
     #[arg(value_name = "COMMAND", hide_possible_values = true)]
-    #[arg(value_parser = PossibleValuesParser::new(["inspect", "check", "rewrite", "demo", "completions", "man"]))]
+    #[arg(value_parser = PossibleValuesParser::new(COMMANDS))]
     command: Option<String>,
 }
+
+const COMMANDS: [&str; 9] =
+    ["inspect", "check", "rewrite", "snapshot", "history", "pivot", "demo", "completions", "man"];
 
 const AFTER_HELP: &str = "\
 Examples:
