@@ -84,7 +84,7 @@ mod tests {
             let around = [0, 1, 2, 3, 99, 100, 101, steps - 1, steps, steps.saturating_add(1), u64::MAX];
             for step in around {
                 assert_eq!(cadence.is_boundary(step), step > 0 && step % steps == 0, "{step} by {steps}");
-                let next = u128::from(step / steps + 1) * u128::from(steps);
+                let next = (u128::from(step / steps) + 1) * u128::from(steps);
                 assert_eq!(
                     cadence.boundary_after(step).map(u128::from),
                     u64::try_from(next).ok().map(u128::from)

@@ -3,10 +3,13 @@
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
-/// The verdict on the head of a snapshot: step and count, or the broken rule and its place.
+/// The verdict on the head of a snapshot: step and count.
+///
+/// # Errors
+/// The broken rule and its place.
 ///
 /// # Panics
-/// Never; slices are as long as was asked.
+/// Never: four bytes are four bytes.
 pub fn snapshot(front: &[u8], file_len: u64) -> Result<(i128, i128), (&'static str, u64)> {
     let there = (front.len() as u64).min(file_len);
     if there < 8 {
@@ -37,7 +40,7 @@ pub enum Line {
     Resume(u64),
 }
 
-/// The meaning of a line; the rule's group, `H1` for form and `H2` for meaning, if it is bad. Nothing if the twin has no
+/// The meaning of a line, or the rule's group, `H1` for form and `H2` for meaning, if it is bad. Nothing if the twin has no
 /// opinion: numbers beyond f64, which `serde_json` does not read.
 pub fn line(text: &[u8]) -> Option<Result<Line, &'static str>> {
     let Ok(text) = std::str::from_utf8(text) else { return Some(Err("H1")) };

@@ -248,7 +248,7 @@ fn a_bad_history_is_told_by_line_and_byte() {
     let table: &[(&str, &str)] = &[
         (
             "{\"loss\":1,\"step\":1}\n{\"loss\":1,\"st{\"loss\":1,\"step\":3}\n",
-            "line 2: H1.json at byte 36: expected ':', found byte 0x6c",
+            "line 2: H1.json at byte 35: expected ':', found byte 0x6c",
         ),
         ("\n\n{\"step\":1}\n", "line 3: H2.missing at byte 12: expected loss, found the end of the entry"),
         ("{\"loss\":null,\"step\":1}\n", "line 1: H2.value at byte 8: expected a number as loss, found null"),

@@ -63,7 +63,7 @@ fn what_is_no_state_is_refused_and_changes_nothing() {
         ("{}", "H2.config at byte 0: expected config_sha256, found none"),
         ("{\"config_sha256\":null}", "H2.config at byte 1"),
         ("{\"config_sha256\":\"1\"}", "H2.config at byte 1"),
-        (&format!("{{\"config_sha256\":\"{ONE}\",\"config_sha256\":\"{ONE}\"}}"), "H2.config at byte 83"),
+        (&format!("{{\"config_sha256\":\"{ONE}\",\"config_sha256\":\"{ONE}\"}}"), "H2.config at byte 84"),
         ("{\"a\":\"\u{0}\"}", "H1.json"),
     ] {
         fs::write(files.state(), text).unwrap();
