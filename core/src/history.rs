@@ -228,7 +228,7 @@ impl<'l> Fields<'l> {
                     return Loss::NonFinite(number);
                 }
             }
-            _ => scan.leave(depth),
+            _ => scan.python_leave(depth),
         }
         self.blame(LineErrorKind::Value { key: Key::Loss, found: kind }, at);
         Loss::Number("0")
@@ -236,8 +236,8 @@ impl<'l> Fields<'l> {
 
     fn step_value(&mut self, scan: &mut Scan<'l>, key: Key) -> u64 {
         let (at, depth) = (scan.at(), scan.depth);
-        let kind = scan.token();
-        scan.leave(depth);
+        let kind = scan.python_token();
+        scan.python_leave(depth);
         if kind == Kind::Integer {
             return scan.integer;
         }

@@ -29,9 +29,9 @@ pub fn config_of(text: &[u8]) -> Result<&str, LineError> {
             return scan.python_value();
         }
         let depth = scan.depth;
-        let kind = scan.token();
+        let kind = scan.python_token();
         let value = sha256(scan.string).filter(|_| kind == Kind::String && found.is_none());
-        scan.leave(depth);
+        scan.python_leave(depth);
         if value.is_none() {
             fault = fault.or(Some(LineError::new(LineErrorKind::Config, key_at)));
         }

@@ -44,6 +44,11 @@ impl Scan<'_> {
     pub(crate) fn python_value(&mut self) {
         let depth = self.depth;
         self.python_token();
+        self.python_leave(depth);
+    }
+
+    /// Passes over what is left of the containers beyond a depth, words included.
+    pub(crate) fn python_leave(&mut self, depth: u32) {
         while self.depth > depth {
             if self.goes_on() {
                 if self.in_object() {
@@ -55,7 +60,7 @@ impl Scan<'_> {
     }
 
     /// Passes over a scalar or a word, or opens a container.
-    fn python_token(&mut self) -> Kind {
+    pub(crate) fn python_token(&mut self) -> Kind {
         if self.word().is_some() { Kind::Number } else { self.token() }
     }
 }

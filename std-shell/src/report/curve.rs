@@ -156,7 +156,8 @@ mod tests {
         assert_eq!((curve.entries, curve.non_finite), (1_000_000, 1000));
         assert_eq!((curve.first, curve.best), (Some((7, 0.0)), Some((7, 0.0))));
         assert_eq!((curve.last, curve.range()), (Some((1_000_006, 999_999.0)), Some((0.0, 999_999.0))));
-        assert!(curve.points().all(|(step, point)| (point.mean() + 7.0 - step as f64).abs() <= 1.0));
+        // The last point may be half full.
+        assert!(curve.points().all(|(step, point)| (point.mean() + 7.0 - step as f64).abs() <= 256.0));
         let ends = [u64::MAX, 0].map(|first| {
             let mut curve = Curve::default();
             curve.add(first, 1.0);
@@ -175,6 +176,6 @@ mod tests {
         assert_eq!(curve.dots(4, 2), ["⠑⢄⠀⠀", "⠀⠀⠑⢄"]);
         let mut flat = Curve::default();
         (0..8).for_each(|step| flat.add(step, 2.0));
-        assert_eq!(flat.dots(4, 1), ["⠤⠤⠤⠤"]);
+        assert_eq!(flat.dots(4, 1), ["⠒⠒⠒⠒"]);
     }
 }

@@ -121,12 +121,10 @@ fn rewritten(line: &Line<'_>) {
         Ok(())
     });
     assert!(written.is_ok() && Line::parse(&text).is_ok_and(|again| told(&again) == told(line)));
-    let strict = serde_json::from_slice::<serde_json::Value>(&text);
-    assert!(
-        strict.is_ok_and(|value| value.is_object()) || text.len() > 300,
-        "{}",
-        String::from_utf8_lossy(&text)
-    );
+    if let Err(error) = serde_json::from_slice::<serde_json::Value>(&text) {
+        // It does not read numbers beyond f64.
+        assert!(error.to_string().contains("out of range"), "{error}: {}", String::from_utf8_lossy(&text));
+    }
 }
 
 /// The places of the canonical entries, with stretches lent one by one.
