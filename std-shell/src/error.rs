@@ -114,7 +114,7 @@ pub enum Cause {
     Abandoned,
     /// The bytes break a rule of the format.
     Bad(Box<BadFile>),
-    /// What was to be written breaks a rule of the format (W5): one line that says which.
+    /// What was to be written breaks a rule of its format: one line that says which.
     Refused(String),
     /// The bytes break a rule of the five-region snapshot.
     Snapshot(SnapshotError),

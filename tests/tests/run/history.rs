@@ -381,3 +381,48 @@ fn what_is_no_file_is_refused() {
     let nowhere = RunFiles::new("/nowhere/at/all", "").unwrap();
     assert!(matches!(History::open(&OsDisk, &nowhere).unwrap_err().because(), Cause::Io(_)));
 }
+
+const FULL: &str = "SAFESTEP_TEST_FULL";
+
+/// Appends until the disk is full; a test in name only.
+#[test]
+#[ignore = "the next test starts it, with a limit on the size of files"]
+fn append_until_it_is_full() {
+    let Some(run) = std::env::var_os(FULL) else { return };
+    let mut history = open(&RunFiles::new(run, "").unwrap());
+    let mut step = 1;
+    let error = loop {
+        match history.append(step, 1.0, &[]) {
+            Ok(()) => step += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error.because(), Cause::Io(_)), "{error}");
+    for error in [history.append(step, 1.0, &[]), history.resume(1), history.sync()].map(Result::unwrap_err) {
+        assert!(matches!(error.because(), Cause::Abandoned), "{error}");
+    }
+    println!("\nfull at {step}");
+}
+
+/// A full disk cuts a line: that is told, nothing is written behind it, and the next open moves it out of the way.
+#[test]
+fn a_full_disk_ends_the_history_and_the_next_open_goes_on() {
+    let (_directory, files) = run("");
+    let shell = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
+    let child = std::process::Command::new("sh")
+        .args(["-c", shell, "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["run::history::append_until_it_is_full", "--exact", "--ignored", "--nocapture"])
+        .env(FULL, files.directory())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout).into_owned();
+    assert!(child.status.success(), "{said}{}", String::from_utf8_lossy(&child.stderr));
+    let full = said.lines().find_map(|line| line.strip_prefix("full at ")).unwrap().parse::<u64>().unwrap();
+    let summary = Canonical::open(&files.loss()).unwrap().summary();
+    assert_eq!((summary.entries, summary.cut_at.is_some()), (full - 1, true));
+    let mut history = open(&files);
+    assert_eq!(history.repair().map(|repair| Some(repair.at)), Some(summary.cut_at));
+    history.append(full, 1.0, &[]).unwrap();
+    assert_eq!(steps(&files.loss()), (1..=full).collect::<Vec<_>>());
+}
