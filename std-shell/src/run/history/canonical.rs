@@ -89,7 +89,7 @@ impl Canonical {
     /// The entries, read anew.
     pub fn entries(&self) -> Entries<'_> {
         let records = Records::of(&self.file, self.form);
-        Entries { records, stretches: &self.stretches, file: &self.file, at: 0 }
+        Entries { records, stretches: &self.stretches, file: &self.file }
     }
 }
 
@@ -100,8 +100,6 @@ pub struct Entries<'c> {
     /// From the one that counts at present on.
     stretches: &'c [Stretch],
     file: &'c FileReader,
-    /// Where the present record begins.
-    at: u64,
 }
 
 impl Entries<'_> {
@@ -111,38 +109,32 @@ impl Entries<'_> {
     /// As [`Canonical::open`], if the file was changed since.
     #[expect(clippy::should_implement_trait, reason = "an entry is lent until the next one is read")]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
-        while self.advance()? {
-            // Parsed again: what is lent cannot be let go of on the way round.
-            if self.is_canonical(self.records.text()) {
+        while let Some(is_canonical) = self.advance()? {
+            if is_canonical {
+                // Parsed again: what is lent cannot be let go of on the way round.
                 return Ok(entry_of(self.records.text()));
             }
         }
         Ok(None)
     }
 
-    /// Goes to the next good record, and to its stretch.
-    fn advance(&mut self) -> Result<bool, Error> {
-        let Some(record) = self.records.next()? else { return Ok(false) };
-        match Line::parse(record.text) {
-            Ok(_) => {}
-            Err(_) if record.is_last_without_end => return Ok(false),
+    /// Goes to the next record, and says whether it is a canonical entry.
+    fn advance(&mut self) -> Result<Option<bool>, Error> {
+        let Some(record) = self.records.next()? else { return Ok(None) };
+        let line = match Line::parse(record.text) {
+            Ok(line) => line,
+            Err(_) if record.is_last_without_end => return Ok(None),
             Err(error) => return Err(bad(self.file.path(), &record, error)),
-        }
+        };
         while let [_, next, ..] = self.stretches
             && next.begin() <= record.at
         {
             self.stretches = self.stretches.get(1..).unwrap_or_default();
         }
-        self.at = record.at;
-        Ok(true)
-    }
-
-    fn is_canonical(&self, text: &[u8]) -> bool {
-        let stretch = self.stretches.first().filter(|stretch| stretch.begin() <= self.at);
-        match (stretch, entry_of(text)) {
-            (Some(stretch), Some(entry)) => stretch.keeps(entry.step()),
-            _ => false,
-        }
+        let stretch = self.stretches.first().filter(|stretch| stretch.begin() <= record.at);
+        Ok(Some(
+            matches!((stretch, line), (Some(stretch), Line::Entry(entry)) if stretch.keeps(entry.step())),
+        ))
     }
 }
 

@@ -46,8 +46,10 @@ pub(super) fn form_of(file: &FileReader) -> Result<Form, Error> {
 pub(super) struct Records<'f> {
     file: &'f FileReader,
     form: Form,
-    /// What was read and not given away; it begins at `at` in the file.
+    /// A block of the file and what was left of the one before.
     buffer: Vec<u8>,
+    /// What stands before it was given away; it is `at` in the file.
+    begin: usize,
     used: usize,
     /// The length of the last record, which stands at its front.
     len: usize,
@@ -67,6 +69,7 @@ impl<'f> Records<'f> {
             file,
             form,
             buffer: Vec::new(),
+            begin: 0,
             used: 0,
             len: 0,
             at: 0,
@@ -103,11 +106,11 @@ impl<'f> Records<'f> {
                 self.nothing_behind()?;
             }
             let (at, number) = (self.at, self.number);
-            let blank = self.buffer.get(..len).unwrap_or_default().trim_ascii().is_empty();
+            let blank = self.rest().get(..len).unwrap_or_default().trim_ascii().is_empty();
             // An empty array has no element; any other place between commas has one.
             let nothing = blank && (self.form == Form::Lines || self.ended && number == 1);
             if !nothing {
-                let text = self.buffer.get(..len).unwrap_or_default();
+                let text = self.rest().get(..len).unwrap_or_default();
                 return Ok(Some(Record { text, at, number, is_last_without_end: false }));
             }
         }
@@ -115,7 +118,7 @@ impl<'f> Records<'f> {
 
     /// The text of the last record.
     pub(super) fn text(&self) -> &[u8] {
-        self.buffer.get(..self.len).unwrap_or_default()
+        self.rest().get(..self.len).unwrap_or_default()
     }
 
     /// What the file ends with, when it does not end as it should.
@@ -123,23 +126,23 @@ impl<'f> Records<'f> {
         if self.form == Form::Array {
             return Err(self.broken("it begins as a JSON array and does not end as one"));
         }
-        let text = self.buffer.get(..len).unwrap_or_default();
+        let text = self.rest().get(..len).unwrap_or_default();
         if text.trim_ascii().is_empty() {
             return Ok(None);
         }
         self.number += 1;
-        let text = self.buffer.get(..len).unwrap_or_default();
+        let text = self.rest().get(..len).unwrap_or_default();
         Ok(Some(Record { text, at: self.at, number: self.number, is_last_without_end: true }))
     }
 
     fn open_bracket(&mut self) -> Result<(), Error> {
         loop {
-            if let Some(place) = self.buffer.iter().position(|&byte| byte == b'[') {
+            if let Some(place) = self.rest().iter().position(|&byte| byte == b'[') {
                 self.used = place + 1;
                 self.begun = true;
                 return Ok(());
             }
-            self.used = self.buffer.len();
+            self.used = self.rest().len();
             self.give_back();
             if !self.read_more()? {
                 return Err(self.broken("it was a JSON array a moment ago"));
@@ -151,11 +154,11 @@ impl<'f> Records<'f> {
     fn line(&mut self) -> Result<(usize, Option<u8>), Error> {
         let mut looked = 0;
         loop {
-            let fresh = self.buffer.get(looked..).unwrap_or_default();
+            let fresh = self.rest().get(looked..).unwrap_or_default();
             if let Some(place) = fresh.iter().position(|&byte| byte == b'\n') {
                 return Ok((looked + place, Some(b'\n')));
             }
-            looked = self.buffer.len();
+            looked = self.rest().len();
             // A record that is too long is given away as it is, to be judged so.
             if looked as u64 > LOSS_LINE_BYTES_MAX {
                 return Ok((looked, Some(b'\n')));
@@ -170,12 +173,12 @@ impl<'f> Records<'f> {
     fn element(&mut self) -> Result<(usize, Option<u8>), Error> {
         let (mut looked, mut nest) = (0, Nest::default());
         loop {
-            let fresh = self.buffer.get(looked..).unwrap_or_default();
+            let fresh = self.rest().get(looked..).unwrap_or_default();
             if let Some(place) = fresh.iter().position(|&byte| nest.ends_at(byte)) {
                 let end = looked + place;
-                return Ok((end, self.buffer.get(end).copied()));
+                return Ok((end, self.rest().get(end).copied()));
             }
-            looked = self.buffer.len();
+            looked = self.rest().len();
             if looked as u64 > LOSS_LINE_BYTES_MAX {
                 return Ok((looked, Some(b',')));
             }
@@ -189,13 +192,13 @@ impl<'f> Records<'f> {
     fn nothing_behind(&mut self) -> Result<(), Error> {
         let mut looked = self.used;
         loop {
-            let fresh = self.buffer.get(looked..).unwrap_or_default();
+            let fresh = self.rest().get(looked..).unwrap_or_default();
             if !fresh.trim_ascii().is_empty() {
                 return Err(self.broken("something stands behind the JSON array that it begins with"));
             }
             // White space is not kept.
-            self.buffer.truncate(looked);
-            looked = self.buffer.len();
+            self.buffer.truncate(self.begin + looked);
+            looked = self.rest().len();
             if !self.read_more()? {
                 return Ok(());
             }
@@ -204,13 +207,20 @@ impl<'f> Records<'f> {
 
     /// Forgets the record that was given away.
     fn give_back(&mut self) {
-        let used = std::mem::take(&mut self.used).min(self.buffer.len());
-        self.buffer.drain(..used);
+        let used = std::mem::take(&mut self.used);
+        self.begin = self.buffer.len().min(self.begin + used);
         self.at += used as u64;
+    }
+
+    /// What was read and not given away.
+    fn rest(&self) -> &[u8] {
+        self.buffer.get(self.begin..).unwrap_or_default()
     }
 
     /// Reads a block behind the buffer; false at the end of the file.
     fn read_more(&mut self) -> Result<bool, Error> {
+        // Once a block, not once a record: moving the rest would take longer than reading it.
+        self.buffer.drain(..std::mem::take(&mut self.begin));
         let begin = self.read_to;
         let count = usize::try_from(self.file.len_bytes() - begin).unwrap_or(usize::MAX).min(BLOCK_BYTES);
         let held = self.buffer.len();
