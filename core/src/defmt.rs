@@ -4,8 +4,10 @@
 
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Field};
+use crate::history::LineError;
 use crate::json::Kind;
 use crate::rule::Rule;
+use crate::snapshot::SnapshotError;
 use crate::sniff::Seems;
 use crate::span::{ByteLen, Offset, Span};
 use defmt::{Format, Formatter, write};
@@ -116,5 +118,17 @@ impl Format for ErrorKind {
             | Self::Offsets { found } => write!(f, "found {}", found),
             Self::FieldUnknown | Self::DtypeUnknown | Self::Overflow => write!(f, "not as it must be"),
         }
+    }
+}
+
+impl Format for SnapshotError {
+    fn format(&self, f: Formatter<'_>) {
+        write!(f, "{=str} at byte {}", self.rule(), self.at());
+    }
+}
+
+impl Format for LineError {
+    fn format(&self, f: Formatter<'_>) {
+        write!(f, "{=str} at byte {}", self.rule(), self.at());
     }
 }

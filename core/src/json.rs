@@ -11,8 +11,10 @@ mod string;
 mod utf8;
 #[cfg(feature = "fast")]
 mod skip;
+mod python;
 
 pub use fault::{Expected, Kind};
+pub use python::NonFinite;
 pub use string::JsonStr;
 pub(crate) use utf8::valid_bytes;
 

@@ -2,9 +2,9 @@
 //!
 //! Data flows one way; the modules stand in its order, and each uses only those before it:
 //!
-//! bytes -> frame -> header entries -> proven index -> tensor views -> numbers
-//!
-//! step directory -> manifest -> digests: the documents of a [`checkpoint`]
+//! bytes -> frame -> header entries -> proven index -> tensor views -> numbers;
+//! step directory -> manifest -> digests: the documents of a [`checkpoint`];
+//! a run's files -> [`snapshot`], [`history`], [`state`] -> the same run, later
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -29,6 +29,10 @@ mod rule;
 mod error;
 pub mod numbers;
 mod tensor;
+pub mod snapshot;
+pub mod history;
+pub mod state;
+pub mod cadence;
 mod sniff;
 pub mod checkpoint;
 #[cfg(feature = "defmt")]

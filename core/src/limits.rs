@@ -52,3 +52,9 @@ pub const NAME_RUNS_MAX: usize = 32;
 ///
 /// A manifest of half a million files fits. Places in a document fit in a `u32` because of it.
 pub const DOCUMENT_BYTES_MAX: u64 = 1 << 26;
+
+/// The longest line of a loss history, and the longest element of one that is an array, in bytes.
+///
+/// A line holds a step, a loss and what a trainer adds: a few hundred bytes. Readers take one at a time, so this is
+/// what bounds their memory whatever the file is. Places inside a line fit in a `u32` because of it.
+pub const LOSS_LINE_BYTES_MAX: u64 = 1 << 20;

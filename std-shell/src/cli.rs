@@ -13,10 +13,13 @@ mod check;
 mod completions;
 mod convert;
 mod demo;
+mod history;
 mod inspect;
 mod man;
+mod pivot;
 mod rewrite;
 mod show;
+mod snapshot;
 
 use std::ffi::OsString;
 use std::io;
@@ -58,6 +61,9 @@ enum Command {
     Check(check::Arguments),
     Rewrite(rewrite::Arguments),
     Convert(convert::Arguments),
+    Snapshot(snapshot::Arguments),
+    History(history::Arguments),
+    Pivot(pivot::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
@@ -71,6 +77,7 @@ Examples:
   safestep check --quiet --recursive models/  silence if all of them are good
   safestep rewrite odd.safetensors new.safetensors
   safestep convert model.safetensors half.safetensors --to BF16
+  safestep history run --plot loss.svg        the losses of a run, resumed or not
   safestep demo                               a tour with files of its own
 
 Exit codes:
@@ -179,6 +186,9 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(arguments) => check::run(arguments, &mut screen),
         Command::Rewrite(arguments) => rewrite::run(arguments, &mut screen),
         Command::Convert(arguments) => convert::run(arguments, &mut screen),
+        Command::Snapshot(arguments) => snapshot::run(arguments, &mut screen),
+        Command::History(arguments) => history::run(arguments, &mut screen),
+        Command::Pivot(arguments) => pivot::run(arguments, &mut screen),
         Command::Demo(arguments) => demo::run(arguments, &mut screen),
         Command::Completions(arguments) => completions::run(arguments, &mut screen),
         Command::Man(arguments) => man::run(arguments, &mut screen),

@@ -17,7 +17,9 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use safestep_core::history::LineError;
 use safestep_core::numbers::ValueError;
+use safestep_core::snapshot::SnapshotError;
 use safestep_core::{Dtype, ErrorKind, Rule, Seems, sniff};
 
 use crate::memory;
@@ -87,10 +89,14 @@ impl std::error::Error for Error {
             Cause::Bad(bad) => Some(&bad.error),
             Cause::Number(bad) => Some(&bad.error),
             Cause::Refused(refusal) => Some(refusal),
+            Cause::Snapshot(error) => Some(error),
+            Cause::Line { error, .. } | Cause::State(error) => Some(error),
             Cause::NotRegular(_)
             | Cause::Shrank { .. }
             | Cause::PastEnd { .. }
             | Cause::Abandoned
+            | Cause::Form(_)
+            | Cause::OtherConfig { .. }
             | Cause::Unasked { .. }
             | Cause::NoSpace { .. }
             | Cause::Locked { .. }
@@ -141,6 +147,28 @@ pub enum Cause {
         /// The dtype of the elements.
         found: Dtype,
     },
+    /// The bytes break a rule of the five-region snapshot.
+    Snapshot(SnapshotError),
+    /// A line of a loss history breaks a rule.
+    Line {
+        /// Which line, or which element of an array, from 1 on.
+        number: u64,
+        /// Where it begins, in bytes from the start of the file.
+        at: u64,
+        /// What is wrong with it.
+        error: LineError,
+    },
+    /// The file breaks a rule as a whole: one line that says which.
+    Form(&'static str),
+    /// A state that names no config, or is no JSON.
+    State(LineError),
+    /// A state that was made under another config.
+    OtherConfig {
+        /// The sha256 of the config that the caller has.
+        expected: String,
+        /// That of the config under which it was made.
+        found: String,
+    },
     /// The new file has taken its name, but syncing the directory failed.
     NotDurable(io::Error),
     /// There is not enough space on the disk; nothing was written.
@@ -172,7 +200,14 @@ impl Cause {
     /// Who is to blame for this cause.
     pub fn blame(&self) -> Blame {
         match self {
-            Self::Bad(_) | Self::Number(_) | Self::Damaged(_) => Blame::Data,
+            Self::Bad(_)
+            | Self::Number(_)
+            | Self::Damaged(_)
+            | Self::Snapshot(_)
+            | Self::Line { .. }
+            | Self::Form(_)
+            | Self::State(_)
+            | Self::OtherConfig { .. } => Blame::Data,
             Self::Refused(_) | Self::PastEnd { .. } | Self::Unasked { .. } | Self::StepExists => {
                 Blame::Caller
             }
@@ -225,6 +260,19 @@ impl fmt::Display for Cause {
                 write!(f, "no checkpoint is whole: {}", terminal_safe(&skipped.join("; ")))
             }
             Self::ThreadLost => f.write_str("a thread of this program came to an end too early"),
+            Self::Snapshot(error) => error.fmt(f),
+            Self::Line { number, at, error } => {
+                let at = at.saturating_add(error.at().value());
+                write!(f, "line {number}: {} at byte {at}: {}", error.rule(), error.kind())
+            }
+            Self::Form(what) => f.write_str(what),
+            Self::State(error) => error.fmt(f),
+            Self::OtherConfig { expected, found } => write!(
+                f,
+                "it was made under the config {}, this is {}; state of a former policy is loaded only by that name",
+                terminal_safe(found),
+                terminal_safe(expected)
+            ),
             Self::Abandoned => f.write_str("an earlier error had already ended this write"),
             Self::NotDurable(error) => write!(
                 f,

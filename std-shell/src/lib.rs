@@ -3,7 +3,8 @@
 //! The judging itself is done by [`safestep_core`], which is re-exported. Data flows one way; the modules stand in its order,
 //! and each uses only those before it:
 //!
-//! path -> disk -> bytes by pread or map -> judged model -> numbers, statistics -> streamed out through one commit path
+//! path -> disk -> bytes by pread or map -> judged model -> numbers, statistics -> streamed out through one commit path;
+//! run directory -> snapshots, history, state -> a trainer that is killed and goes on
 //!
 //! For Unix only: nothing else has the calls that a durable commit is made of, and nothing else is tested.
 //!
@@ -30,6 +31,8 @@ pub mod commit;
 pub mod model;
 
 pub mod checkpoint;
+
+pub mod run;
 
 pub use commit::Commit;
 pub use disk::{Disk, OsDisk};

@@ -138,8 +138,9 @@ fn map(file: &File, len: usize) -> io::Result<Mmap> {
     //     map is for reading only: neither it nor the descriptor can be written through. If the file
     //     is truncated later, touching a lost page raises SIGBUS and the process ends before the
     //     read has a value; within the last page lost bytes turn to zeros, a change as in (3).
-    // (3) Within this process: no code of this crate writes to a file that exists. All writing goes
-    //     through `Commit`, which makes a new file and only moves names. Other processes and other
+    // (3) Within this process: no code of this crate changes a byte of a file that exists. All writing
+    //     goes through `Commit`, which makes a new file and only moves names, but for the loss history
+    //     (`run::history`), which is appended to: behind the `len` bytes that this map shows. Other processes and other
     //     code of the host program cannot be bound by a type; that they leave the file alone is the
     //     condition that the documentation of `Mapped` states, with the alternative for when it
     //     cannot be met. When it is broken, what reads here is safe code that checks every index

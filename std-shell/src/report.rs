@@ -19,6 +19,10 @@ pub(crate) mod json;
 
 pub(crate) mod show;
 
+mod curve;
+
+pub(crate) mod run;
+
 pub(crate) mod tour;
 
 use std::cmp::Reverse;
@@ -33,6 +37,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use safestep::{BadFile, Cause, Converted, ConvertedPair, Error, Model, terminal_safe};
 use safestep_core::{Dtype, Entry, Notes};
 
+pub(crate) use curve::Curve;
 pub(crate) use show::{Form, Part, Picked};
 pub(crate) use totals::Totals;
 pub(crate) use words::{grouped, plural, shown as tensor_name};

@@ -12,6 +12,7 @@ pub mod numbers;
 pub mod payload;
 pub mod recipe;
 pub mod rewrite;
+pub mod run;
 pub mod slices;
 pub mod slots;
 pub mod verdict;

@@ -12,6 +12,7 @@ pub mod json;
 mod notes;
 pub mod numbers;
 mod rules;
+pub mod run;
 mod serde_check;
 #[cfg(test)]
 mod verdicts;

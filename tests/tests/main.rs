@@ -17,4 +17,5 @@ mod numbers;
 mod kernels;
 mod model;
 mod convert;
+mod run;
 mod program;

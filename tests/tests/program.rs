@@ -13,6 +13,7 @@ mod bad_input;
 mod bad_output;
 mod short_memory;
 mod real_model;
+mod runs;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -131,7 +132,7 @@ fn sparse_tensor(path: &Path, dtype: &str, elements: u64, len: u64) {
 }
 
 /// Says that a test did not happen; where that must not be, fails.
-fn skipped(why: &str) {
+pub(crate) fn skipped(why: &str) {
     assert!(
         std::env::var_os("CI").is_none_or(|ci| ci != "true"),
         "with CI=true nothing may be skipped: {why}"

@@ -37,6 +37,14 @@ fn kept_inputs_of_dtype() {
     replay("dtype", oracle::dtype);
 }
 
+#[test]
+fn kept_inputs_of_a_run() {
+    for target in ["snapshot", "history"] {
+        replay(target, oracle::run::snapshot);
+        replay(target, oracle::run::history);
+    }
+}
+
 /// An input for one target is an input for each.
 #[test]
 fn kept_inputs_of_one_target_for_the_others() {

@@ -15,9 +15,23 @@ use crate::report::Screen;
 pub(super) struct Arguments {
     /// The subcommand; without it the page of the whole program.
     #[arg(value_name = "COMMAND", hide_possible_values = true)]
-    #[arg(value_parser = PossibleValuesParser::new(["inspect", "show", "check", "rewrite", "convert", "demo", "completions", "man"]))]
+    #[arg(value_parser = PossibleValuesParser::new(COMMANDS))]
     command: Option<String>,
 }
+
+const COMMANDS: [&str; 11] = [
+    "inspect",
+    "show",
+    "check",
+    "rewrite",
+    "convert",
+    "snapshot",
+    "history",
+    "pivot",
+    "demo",
+    "completions",
+    "man",
+];
 
 const AFTER_HELP: &str = "\
 Examples:

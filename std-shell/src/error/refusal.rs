@@ -38,7 +38,7 @@ pub enum Refusal {
         /// Its length in bytes.
         found: u64,
     },
-    /// A state that no checkpoint can hold, in words.
+    /// A state that its file cannot hold, in words.
     State(String),
     /// Another reason of the core's, in its words.
     Layout(String),

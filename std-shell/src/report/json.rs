@@ -245,7 +245,7 @@ struct FullNote<'a> {
     message: String,
 }
 
-fn put_line(screen: &mut Screen, line: &Line<'_>) -> io::Result<()> {
+pub(super) fn put_line(screen: &mut Screen, line: &impl Serialize) -> io::Result<()> {
     put(&mut screen.out, line)?;
     writeln!(screen.out)
 }

@@ -3,10 +3,15 @@
 
 use crate::testdata;
 use core::hint::black_box;
+use core::num::NonZeroU64;
+use core::time::Duration;
+use safestep_core::cadence::Cadence;
 use safestep_core::checkpoint::{
     DataCursor, DocumentError, FileRecord, FoundFile, GitSha, Manifest, ManifestDraft, RngState, Sha256,
     StepName, TrainerState,
 };
+use safestep_core::history::{Canon, Line, LineError, Loss, Stretch, Value, write_entry};
+use safestep_core::snapshot::{Region, Snapshot, SnapshotError};
 use safestep_core::{
     Axis, Dtype, DtypeSet, Error, Frame, Header, Index, JsonStr, Layout, Limits, Metadata, Note, Pick, Shape,
     Slice, Slot, TensorSpec, TensorView, sniff,
@@ -21,6 +26,7 @@ pub fn holds(slots: &mut [Slot]) -> bool {
         && sniff(front).is_none()
         && steps()
         && documents().is_ok_and(|held| held)
+        && runs()
 }
 
 /// Judges with and without slots, and uses all that the readers lend.
@@ -131,4 +137,75 @@ fn documents() -> Result<bool, DocumentError> {
 
 fn hash_of_nothing() -> safestep_core::checkpoint::Digest {
     Sha256::of(black_box(b""))
+}
+
+/// What a trainer keeps beside its model, and when.
+fn runs() -> bool {
+    let cadence = Cadence::every(black_box(NonZeroU64::MIN)).or_every(black_box(Duration::from_secs(9)));
+    snapshot().is_ok_and(|held| held)
+        && history().is_ok_and(|held| held)
+        && safestep_core::state::config_of(black_box(br#"{"config_sha256":[NaN]}"#)).is_err()
+        && cadence.is_due(black_box(7), black_box(Duration::ZERO))
+        && cadence.boundary_after(black_box(7)) == Some(8)
+        && cadence.steps().get() == 1
+}
+
+fn snapshot() -> Result<bool, SnapshotError> {
+    let made = Snapshot::new(black_box(70_000), black_box(1))?;
+    let mut file = [0; 20];
+    file.iter_mut().zip(made.head()).for_each(|(to, from)| *to = from);
+    let read = Snapshot::read(black_box(&file), 20)?;
+    let regions = Region::ALL.into_iter().filter_map(|region| read.view(black_box(&file), region));
+    let places = Region::ALL.map(|region| read.span(region).begin().value());
+    let error = Snapshot::read(black_box(&file), 21).map_or_else(|error| error.at().value(), |_| 0);
+    Ok(places == [8, 12, 16]
+        && read.file_len().value() == 20
+        && (read.step(), read.parameters()) == (70_000, 1)
+        && error == 20
+        && regions.fold(0_usize, |sum, region| {
+            let numbers = region.floats().map_or(0, <[f32]>::len).wrapping_add(region.bytes().len());
+            sum.wrapping_add(region.values().len()).wrapping_add(numbers)
+        }) >= 15)
+}
+
+fn history() -> Result<bool, LineError> {
+    let (mut canon, mut stretches) = (Canon::default(), [Stretch::default(); 2]);
+    let lines: [&[u8]; 5] = black_box([
+        b"{\"loss\":5.5,\"step\":1}",
+        b"{\"loss\":NaN,\"step\":2,\"lr\":[-Infinity,{}]}",
+        b"{\"resume\":1}",
+        b"{\"loss\":\"Infinity\",\"step\":2}",
+        b"{\"step\":2}",
+    ]);
+    let mut kept = 0_u64;
+    for (line, at) in lines.into_iter().zip(0..4) {
+        let line = Line::parse(line)?;
+        let mut bytes = 0_usize;
+        let written = line.write(|piece| {
+            bytes = bytes.wrapping_add(piece.len());
+            if bytes > black_box(64) { Err(()) } else { Ok(()) }
+        });
+        if let Line::Entry(entry) = line {
+            let number = matches!(entry.loss(), Loss::Number(text) if text.len() == 3);
+            kept = kept.wrapping_add(entry.step()).wrapping_add(u64::from(number));
+            black_box(entry.text());
+        }
+        if written.is_err() || canon.add(black_box(&mut stretches), &line, at).is_err() {
+            return Ok(false);
+        }
+    }
+    let more = black_box([("note", Value::Text("x")), ("lr", Value::Json("1"))]);
+    let spelled =
+        write_entry(3, Loss::Number("1"), &more, |piece| if piece.is_empty() { Err(()) } else { Ok(()) });
+    let [first, second] = stretches;
+    let error = Line::parse(lines[4]).map_or_else(|error| error.at().value(), |_| 0);
+    Ok(canon.len() == 2
+        && !canon.is_empty()
+        && kept == 6
+        && spelled.is_ok()
+        && error == 10
+        && first.keeps(1)
+        && !first.keeps(2)
+        && second.keeps(2)
+        && (second.begin(), second.first()) == (3, 2))
 }

@@ -1,0 +1,194 @@
+//! `snapshot`, `history` and `pivot`: the files beside a run, as people and programs are shown them.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{names, run, run_in};
+
+fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A run that was killed after step 60 and resumed from 50.
+fn resumed_run(directory: &Path, name: &str) {
+    let mut text = String::new();
+    let mut put = |steps: std::ops::RangeInclusive<u32>| {
+        for step in steps {
+            text += &format!("{{\"loss\": {}.5, \"step\": {step}, \"note\": \"\u{9b}31m\"}}\n", 200 - step);
+        }
+    };
+    put(1..=60);
+    text += "{\"resume\":50}\n";
+    let mut put = |steps: std::ops::RangeInclusive<u32>| {
+        for step in steps {
+            text += &format!("{{\"loss\":{}.25,\"step\":{step}}}\n", 200 - step);
+        }
+    };
+    put(51..=99);
+    text += "{\"loss\":NaN,\"step\":100}\n";
+    fs::write(directory.join(name), text).unwrap();
+}
+
+#[test]
+fn sizes_of_snapshots() {
+    let ran = run(["snapshot", "size", "--params", "12.8M"]);
+    let said = ran.expect(0);
+    assert!(
+        said.starts_with(
+            "12.8 million parameters: 8 + 12 x 12800000 = 153,600,008 bytes, 153.6 MB or 146.5 MiB\n"
+        ),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 6);
+    let ran = run(["snapshot", "size", "--params", "120M", "--json"]);
+    let expected =
+        json!({"parameters": 120_000_000, "bytes": 1_440_000_008_u64, "region_bytes": 480_000_000});
+    assert_eq!(json_lines(ran.expect(0)), [expected]);
+    for (number, complaint) in [
+        ("2147483648", "a snapshot holds at most 2147483647 parameters"),
+        ("1.5", "expected a whole number such as 12800000 or 12.8M"),
+        ("many", "expected a whole number"),
+        ("-1", "unexpected argument '-1'"),
+        ("", "expected a whole number"),
+    ] {
+        let ran = run(["snapshot", "size", "--params", number]);
+        assert!(ran.expect(2).is_empty() && ran.err.contains(complaint), "{}", ran.err);
+    }
+    assert!(run(["snapshot"]).expect(2).is_empty());
+}
+
+#[test]
+fn snapshots_are_inspected_without_being_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let head = |step: i32, count: i32| [step.to_le_bytes(), count.to_le_bytes()].concat();
+    let path = directory.path().join("step_112700.bin");
+    fs::write(&path, head(112_700, 12_800_000)).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(153_600_008).unwrap();
+    let ran = run_in(directory.path(), ["snapshot", "inspect", "step_112700.bin"]);
+    let said = ran.expect(0);
+    assert!(said.starts_with("step_112700.bin: step 112,700, 12.8 million parameters, 153.6 MB\n"), "{said}");
+    assert!(said.contains("  v        12,800,000  51.2 MB  102,400,008\n"), "{said}");
+    let ran = run_in(directory.path(), ["snapshot", "inspect", "--json", "step_112700.bin"]);
+    let region = |name: &str, begin: u64| json!({"name": name, "begin": begin, "end": begin + 51_200_000});
+    let regions = [region("weights", 8), region("m", 51_200_008), region("v", 102_400_008)];
+    let expected = json!({"path": "step_112700.bin", "step": 112_700, "parameters": 12_800_000, "bytes": 153_600_008, "regions": regions});
+    assert_eq!(json_lines(ran.expect(0)), [expected]);
+
+    fs::write(directory.path().join("bad"), head(1, -1)).unwrap();
+    let ran = run_in(directory.path(), ["snapshot", "inspect", "bad"]);
+    assert!(ran.expect(1).is_empty());
+    assert_eq!(
+        ran.err,
+        "safestep: cannot accept bad: S2.count at byte 4: expected a parameter count from 0 on, found -1\n"
+    );
+    assert!(run(["snapshot", "inspect", "none"]).expect(3).is_empty());
+}
+
+#[test]
+fn the_history_is_the_canonical_one() {
+    let directory = tempfile::tempdir().unwrap();
+    resumed_run(directory.path(), ".loss.json");
+    let ran = run_in(directory.path(), ["history", "."]);
+    let said = ran.expect(0);
+    assert!(
+        said.starts_with("./.loss.json: 100 entries, steps 1 to 100 (10 superseded, 1 resumed)\n"),
+        "{said}"
+    );
+    assert!(said.contains("  loss  first 199.5000, last NaN, least 101.2500 at step 99\n"), "{said}");
+    assert!(said.contains("  note  1 loss not finite, left out of the curve\n"), "{said}");
+    assert!(said.lines().count() > 15 && said.contains('\u{2800}'), "{said}");
+    assert!(said.ends_with("100\n") && !said.contains(['\u{1b}', '\u{9b}']), "{said}");
+
+    let ran = run_in(directory.path(), ["history", "--json", "."]);
+    assert!(!ran.out.contains('\u{9b}'));
+    let entries = json_lines(ran.expect(0));
+    assert!(entries.iter().map(|entry| entry["step"].as_u64().unwrap()).eq(1..=100));
+    assert_eq!(entries[50], json!({"loss": 149.25, "step": 51}));
+    assert_eq!(entries[49], json!({"loss": 150.5, "step": 50, "note": "\u{9b}31m"}));
+    assert_eq!(entries[99], json!({"loss": "NaN", "step": 100}));
+    assert_eq!(names(directory.path()), [".loss.json"]);
+}
+
+#[test]
+fn a_drawing_is_committed() {
+    let directory = tempfile::tempdir().unwrap();
+    resumed_run(directory.path(), "one.loss.json");
+    fs::write(directory.path().join("loss.svg"), "old").unwrap();
+    let ran = run_in(directory.path(), ["history", ".", "--plot", "loss.svg"]);
+    assert!(ran.expect(0).ends_with("loss.svg: written\n"), "{ran:?}");
+    let drawing = fs::read_to_string(directory.path().join("loss.svg")).unwrap();
+    assert!(drawing.starts_with("<svg") && drawing.contains("polyline") && drawing.contains("one.loss.json"));
+    assert_eq!(names(directory.path()), ["loss.svg", "one.loss.json"]);
+    let ran = run_in(directory.path(), ["history", ".", "--json", "--plot", "none/loss.svg"]);
+    ran.expect(3);
+    assert!(ran.err.contains("none/loss.svg"), "{}", ran.err);
+}
+
+#[test]
+fn which_history_is_meant() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("a.loss.json"), "[{\"loss\":1,\"step\":1}]").unwrap();
+    let steps = |arguments: &[&str], code| {
+        let ran = run_in(directory.path(), ["history", "--json"].iter().chain(arguments));
+        let steps =
+            json_lines(ran.expect(code)).iter().map(|entry| entry["step"].as_u64().unwrap()).collect();
+        (steps, ran.err)
+    };
+    let quiet = |steps: &[u64]| (steps.to_vec(), String::new());
+    assert_eq!(steps(&["."], 0), quiet(&[1]));
+    assert_eq!(steps(&["--stem", "a", "."], 0), quiet(&[1]));
+    assert_eq!(steps(&["a.loss.json"], 0), quiet(&[1]));
+    fs::write(at("b.loss.json"), "{\"loss\":1,\"step\":2}\n{\"loss\":1,\"st").unwrap();
+    assert_eq!(
+        steps(&["."], 3).1,
+        "safestep: cannot open ./.loss.json: No such file or directory (os error 2)\n"
+    );
+    assert_eq!(
+        steps(&["--stem", "b", "."], 0),
+        (vec![2], "./b.loss.json: the last line, from byte 20 on, is cut off and left out\n".into())
+    );
+    fs::write(at(".loss.json"), "{\"loss\":1,\"step\":3}\n{\"loss\":1}\n").unwrap();
+    assert_eq!(
+        steps(&["."], 1).1,
+        "safestep: cannot accept ./.loss.json: line 2: H2.missing at byte 30: expected step, found the end of the entry\n"
+    );
+    fs::write(at(".loss.json"), "").unwrap();
+    assert_eq!(run_in(directory.path(), ["history", "."]).expect(0), "./.loss.json: no entries\n");
+    steps(&["--stem", "x/y", "."], 3);
+}
+
+#[test]
+fn a_pivot_leaves_the_history() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let ran = run_in(directory.path(), ["pivot", "."]);
+    assert_eq!(
+        (ran.expect(0), ran.err.as_str()),
+        ("", "neither samples nor state are there; nothing was archived\n")
+    );
+    resumed_run(directory.path(), ".loss.json");
+    let before = fs::read(at(".loss.json")).unwrap();
+    for round in 1..=2 {
+        fs::write(at(".samples.json"), format!("[{round}]")).unwrap();
+        fs::write(at(".state.json"), "{}").unwrap();
+        let ran = run_in(directory.path(), ["pivot", ".", "--json"]);
+        let number = if round == 1 { "" } else { ".2" };
+        let moved = ["samples", "state"].map(|name| {
+            json!({"from": format!("./.{name}.json"), "to": format!("./archive/100/.{name}{number}.json")})
+        });
+        let expected = json!({"step": 100, "archive": "./archive/100", "moved": moved});
+        assert_eq!(json_lines(ran.expect(0)), [expected]);
+    }
+    fs::write(at("x.state.json"), "{}").unwrap();
+    let ran = run_in(directory.path(), ["pivot", ".", "--stem", "x", "--step", "7"]);
+    assert_eq!(ran.expect(0), "./x.state.json: archived as ./archive/7/x.state.json\n");
+    assert_eq!(fs::read(at(".loss.json")).unwrap(), before);
+    assert_eq!(names(directory.path()), [".loss.json", "archive"]);
+    assert_eq!(fs::read_to_string(at("archive/100/.samples.json")).unwrap(), "[1]");
+    run_in(directory.path(), ["pivot", "none"]).expect(3);
+    fs::write(at(".loss.json"), "bad\n").unwrap();
+    run_in(directory.path(), ["pivot", "."]).expect(1);
+}
