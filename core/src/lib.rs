@@ -3,6 +3,7 @@
 //! Data flows one way; the modules stand in its order, and each uses only those before it:
 //!
 //! bytes -> frame -> header entries -> proven index -> tensor views -> numbers
+//! shard -> windows -> batches -> cursor -> the same run, later
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -28,6 +29,7 @@ mod error;
 pub mod numbers;
 mod tensor;
 mod sniff;
+pub mod tokens;
 #[cfg(feature = "defmt")]
 mod defmt;
 

@@ -47,3 +47,6 @@ pub(crate) const REREAD_BYTES_IN_SLOTS: u64 = 1 << 16;
 ///
 /// The reference writer leaves one run for each dtype, so at most 22.
 pub const NAME_RUNS_MAX: usize = 32;
+
+/// The most ids that a shard has, and the largest vocabulary: both stand in its header as an i32.
+pub const SHARD_IDS_MAX: u32 = i32::MAX as u32;

@@ -29,4 +29,4 @@ pub(crate) mod view;
 mod values;
 pub(crate) mod slice;
 pub(crate) mod layout;
-mod writer;
+pub(crate) mod writer;

@@ -8,6 +8,7 @@ use std::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use safestep_core::tokens::{CursorError, PlaceError, ShapeError, ShardError};
 use safestep_core::{ErrorKind, Rule, Seems, sniff};
 
 /// An action on a path that could not be done, and why.
@@ -73,6 +74,8 @@ impl std::error::Error for Error {
         match &self.because {
             Cause::Io(error) | Cause::NotDurable(error) => Some(error),
             Cause::Bad(bad) => Some(&bad.error),
+            Cause::BadShard(bad) => Some(&bad.error),
+            Cause::Misfit(misfit) => Some(misfit),
             Cause::NotRegular(_)
             | Cause::Shrank { .. }
             | Cause::PastEnd { .. }
@@ -108,7 +111,11 @@ pub enum Cause {
     Abandoned,
     /// The bytes break a rule of the format.
     Bad(Box<BadFile>),
-    /// What was to be written breaks a rule of the format (W5): one line that says which.
+    /// The file is no shard of tokens, or an id in it is outside the vocabulary.
+    BadShard(BadShard),
+    /// The shards are good, and not the ones for this stream or cursor.
+    Misfit(Misfit),
+    /// What was to be written breaks a rule of the format: one line that says which.
     Refused(String),
     /// The new file has taken its name, but syncing the directory failed.
     NotDurable(io::Error),
@@ -118,7 +125,7 @@ impl Cause {
     /// Who is to blame for this cause.
     pub fn blame(&self) -> Blame {
         match self {
-            Self::Bad(_) | Self::Refused(_) => Blame::Data,
+            Self::Bad(_) | Self::BadShard(_) | Self::Misfit(_) | Self::Refused(_) => Blame::Data,
             Self::Io(_)
             | Self::NotRegular(_)
             | Self::Shrank { .. }
@@ -141,6 +148,8 @@ impl fmt::Display for Cause {
                 write!(f, "bytes up to {wanted_bytes} were asked for and it has {length_bytes}")
             }
             Self::Bad(bad) => bad.fmt(f),
+            Self::BadShard(bad) => bad.fmt(f),
+            Self::Misfit(misfit) => misfit.fmt(f),
             Self::Refused(reason) => terminal_safe(reason).fmt(f),
             Self::Abandoned => f.write_str("an earlier error had already ended this write"),
             Self::NotDurable(error) => write!(
@@ -197,6 +206,78 @@ impl fmt::Display for BadFile {
             write!(f, ", \"{}\"", terminal_safe(name))?;
         }
         write!(f, ": {}", terminal_safe(&self.message()))
+    }
+}
+
+/// A verdict on a shard of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadShard {
+    /// The rule, the place, what was expected and what was found.
+    pub error: ShardError,
+    /// What the file seems to be, if it is no shard at all.
+    pub seems: Option<Seems>,
+}
+
+impl BadShard {
+    /// What is wrong, in words: what was expected, what was found.
+    pub fn message(&self) -> String {
+        let mut message = self.error.kind().to_string();
+        if let Some(seems) = self.seems {
+            message.push_str(&format!("; the file seems to be {seems}"));
+        }
+        message
+    }
+}
+
+impl fmt::Display for BadShard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}: {}", self.error.rule(), self.error.at(), self.message())
+    }
+}
+
+/// Why good shards do not do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// They hold no windows of that length, or the rank is none.
+    Shape(ShapeError),
+    /// The cursor is at a place that they do not have.
+    Place(PlaceError),
+    /// The text of the cursor is none.
+    Cursor(CursorError),
+    /// The cursor belongs to other shards: what differs first.
+    Shards(String),
+    /// A shard states another vocabulary than was asked for.
+    Vocabulary {
+        /// The size that was asked for.
+        expected: u32,
+        /// The size that the shard states.
+        found: u32,
+    },
+    /// The caller's buffers do not hold a batch, or not as many ids as were to be read.
+    Buffer {
+        /// How many ids each of them has to hold.
+        expected: u64,
+        /// How many one of them holds.
+        found: u64,
+    },
+}
+
+impl std::error::Error for Misfit {}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shape(error) => error.fmt(f),
+            Self::Place(error) => error.fmt(f),
+            Self::Cursor(error) => error.fmt(f),
+            Self::Shards(difference) => terminal_safe(difference).fmt(f),
+            Self::Vocabulary { expected, found } => {
+                write!(f, "expected a vocabulary of {expected}, found one of {found}")
+            }
+            Self::Buffer { expected, found } => {
+                write!(f, "expected a buffer for {expected} ids, found one for {found}")
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! and each uses only those before it:
 //!
 //! path -> disk -> bytes by pread or map -> judged model -> streamed out through one commit path
+//! path -> judged shards -> windows -> batches -> cursor -> the same run, later
 //!
 //! No function here panics on any input. `unsafe` lives in [`mapped`] and nowhere else.
 #![deny(unsafe_code)]
@@ -20,11 +21,13 @@ pub mod commit;
 
 pub mod model;
 
+pub mod tokens;
+
 pub use commit::Commit;
 pub use disk::Disk;
 #[cfg(unix)]
 pub use disk::OsDisk;
-pub use error::{BadFile, Blame, Cause, Error, FileKind, terminal_safe};
+pub use error::{BadFile, BadShard, Blame, Cause, Error, FileKind, Misfit, terminal_safe};
 pub use mapped::Mapped;
 pub use model::{Access, Model, ModelWriter, Rewritten, TensorPlan, rewrite};
 pub use read_at::{FileReader, ReadAt};

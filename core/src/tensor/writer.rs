@@ -92,7 +92,7 @@ fn entry<E>(tensor: &TensorSpec<'_>, sink: &mut impl FnMut(&[u8]) -> Result<(), 
 }
 
 /// W3: escaped are only the quote, the backslash and bytes below 0x20.
-fn string<E>(text: &str, sink: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+pub(crate) fn string<E>(text: &str, sink: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     sink(b"\"")?;
     let mut rest = text.as_bytes();
     while let Some(place) = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20) {
@@ -116,12 +116,12 @@ fn string<E>(text: &str, sink: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Resul
 }
 
 #[expect(clippy::indexing_slicing, reason = "a nibble is always a place of 16")]
-fn hex(nibble: u8) -> u8 {
+pub(crate) fn hex(nibble: u8) -> u8 {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     DIGITS[usize::from(nibble & 15)]
 }
 
-fn integer<E>(value: u64, sink: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+pub(crate) fn integer<E>(value: u64, sink: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     let mut digits = [b'0'; 20];
     let mut rest = value;
     let mut used = 0_usize;
