@@ -13,4 +13,5 @@ mod commit;
 mod house;
 mod slices;
 mod model;
+mod tokens;
 mod program;

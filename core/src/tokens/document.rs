@@ -219,24 +219,24 @@ impl<'t> Reader<'t> {
         while self.scan.goes_on() {
             self.scan.key();
             let (key, at) = (self.scan.string, self.scan.key_at);
-            let known = fields.iter().zip(0_u32..).find(|(field, _)| key.is(field.name().as_bytes()));
+            let known = fields.iter().enumerate().find(|(_, field)| key.is(field.name().as_bytes()));
             match known {
                 None => {
                     self.record(CursorErrorKind::Unknown, at);
                     self.scan.value();
                 }
-                Some((&field, place)) if seen >> (place & 31) & 1 == 1 => {
+                Some((place, &field)) if seen >> (place & 31) & 1 == 1 => {
                     self.record(CursorErrorKind::Duplicate { field }, at);
                     self.scan.value();
                 }
-                Some((&field, place)) => {
+                Some((place, &field)) => {
                     seen |= 1 << (place & 31);
                     each(self, field);
                 }
             }
         }
         let end = self.scan.at().wrapping_sub(1);
-        for (&field, place) in fields.iter().zip(0_u32..).take(required) {
+        for (place, &field) in fields.iter().enumerate().take(required) {
             if seen >> (place & 31) & 1 == 0 {
                 self.record(CursorErrorKind::Missing { field }, end);
             }

@@ -95,8 +95,10 @@ fn tokens() -> bool {
     let Some(header) = ShardHeader::new(black_box(ShardKind::Narrow), 10, 20) else { return false };
     let Some((front, ids)) = shard.split_first_chunk_mut::<1024>() else { return false };
     header.encode(front);
-    for (place, id) in ids.as_chunks_mut::<2>().0.iter_mut().zip(10_u16..) {
+    let mut id = 10_u16;
+    for place in ids.as_chunks_mut::<2>().0 {
         *place = id.to_le_bytes();
+        id = id.wrapping_add(1);
     }
     let shard = black_box(shard.as_slice());
     let Ok(header) = ShardHeader::read(shard, shard.len() as u64) else { return false };
