@@ -13,6 +13,7 @@ mod demo;
 mod inspect;
 mod man;
 mod rewrite;
+mod tokens;
 
 use std::ffi::OsString;
 use std::io;
@@ -52,6 +53,7 @@ enum Command {
     Inspect(inspect::Arguments),
     Check(check::Arguments),
     Rewrite(rewrite::Arguments),
+    Tokens(tokens::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
@@ -63,6 +65,7 @@ Examples:
   safestep inspect --json models/             the same for programs, of a whole directory
   safestep check --quiet --recursive models/  silence if all of them are good
   safestep rewrite odd.safetensors new.safetensors
+  safestep tokens check --json shards/        every id of token shards against its vocabulary
   safestep demo                               a tour with files of its own
 
 Exit codes:
@@ -102,6 +105,8 @@ enum Failure {
     Surprise(String),
     /// A signal, by its number; what was begun has been cleaned up.
     Interrupted { signal: usize },
+    /// The same, after so many files were written that stay.
+    InterruptedAfter { signal: usize, files: u64 },
 }
 
 impl From<io::Error> for Failure {
@@ -155,6 +160,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Inspect(arguments) => inspect::run(arguments, &mut screen),
         Command::Check(arguments) => check::run(arguments, &mut screen),
         Command::Rewrite(arguments) => rewrite::run(arguments, &mut screen),
+        Command::Tokens(arguments) => tokens::run(arguments, &mut screen),
         Command::Demo(arguments) => demo::run(arguments, &mut screen),
         Command::Completions(arguments) => completions::run(arguments, &mut screen),
         Command::Man(arguments) => man::run(arguments, &mut screen),
@@ -198,9 +204,20 @@ fn fail(failure: Failure, screen: &mut Screen) -> ExitCode {
         }
         Failure::Interrupted { signal } => {
             screen.complain("interrupted; nothing was changed");
-            ExitCode::from(u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX))
+            interrupted(signal)
+        }
+        Failure::InterruptedAfter { signal, files } => {
+            screen.complain(&format!(
+                "interrupted; {files} files were written and stay, the rest was not begun"
+            ));
+            interrupted(signal)
         }
     }
+}
+
+/// What a shell says of a program that a signal has ended.
+fn interrupted(signal: usize) -> ExitCode {
+    ExitCode::from(u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX))
 }
 
 /// Nobody reads on. We end as programs do that never heard of it, without a word; not with a success, for that would

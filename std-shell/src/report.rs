@@ -13,6 +13,8 @@ pub(crate) mod human;
 
 pub(crate) mod json;
 
+pub(crate) mod tokens;
+
 pub(crate) mod tour;
 
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
@@ -111,6 +113,7 @@ impl Screen {
         let _ = self.out.flush();
         match error.because() {
             Cause::Bad(bad) => say(&human::verdict(error.path(), bad, &self.talk)),
+            Cause::BadShard(bad) => say(&tokens::verdict(error.path(), bad, &self.talk)),
             _ => self.complain(&error.to_string()),
         }
     }

@@ -205,7 +205,7 @@ fn put_line(screen: &mut Screen, line: &Line<'_>) -> io::Result<()> {
     writeln!(screen.out)
 }
 
-fn put(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+pub(super) fn put(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     Ok(value.serialize(&mut serde_json::Serializer::with_formatter(out, TerminalSafe))?)
 }
 

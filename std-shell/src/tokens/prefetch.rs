@@ -168,10 +168,10 @@ fn read_ahead<T: Token>(
     used: &Receiver<Batch<T>>,
 ) -> TokenStream {
     loop {
-        let mut batch = used.try_recv().unwrap_or_else(|_| stream.empty_batch());
-        let answer = stream
-            .next_batch_into(&mut batch.inputs, &mut batch.targets)
-            .map(|()| Filled { batch, cursor: stream.cursor() });
+        let answer = used.try_recv().or_else(|_| stream.empty_batch()).and_then(|mut batch| {
+            stream.next_batch_into(&mut batch.inputs, &mut batch.targets)?;
+            Ok(Filled { batch, cursor: stream.cursor() })
+        });
         let last = answer.is_err();
         if filled.send(answer).is_err() || last {
             return stream;

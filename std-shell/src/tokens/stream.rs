@@ -151,14 +151,25 @@ impl TokenStream {
     /// # Errors
     /// As [`next_batch_into`](Self::next_batch_into).
     pub fn next_batch<T: Token>(&mut self) -> Result<Batch<T>, Error> {
-        let mut batch = self.empty_batch();
+        let mut batch = self.empty_batch()?;
         self.next_batch_into(&mut batch.inputs, &mut batch.targets)?;
         Ok(batch)
     }
 
-    pub(crate) fn empty_batch<T: Token>(&self) -> Batch<T> {
+    /// Memory for a batch, all zeros, to be filled by [`next_batch_into`](Self::next_batch_into).
+    ///
+    /// # Errors
+    /// [`Cause::Io`] if there is not so much.
+    pub fn empty_batch<T: Token>(&self) -> Result<Batch<T>, Error> {
         let ids = usize::try_from(self.batch_ids()).unwrap_or(usize::MAX);
-        Batch { inputs: vec![T::of(0); ids], targets: vec![T::of(0); ids] }
+        let memory = || {
+            let mut ids_of_zero = Vec::new();
+            let reserved = ids_of_zero.try_reserve_exact(ids);
+            reserved.map_err(|error| Error::io("hold a batch of", self.first_path(), error.into()))?;
+            ids_of_zero.resize(ids, T::of(0));
+            Ok(ids_of_zero)
+        };
+        Ok(Batch { inputs: memory()?, targets: memory()? })
     }
 
     /// The position: where the next batch starts, the same for all ranks.
