@@ -5,6 +5,7 @@
 mod check;
 mod inspect;
 mod rewrite;
+mod tokens;
 mod demo;
 mod help;
 mod bad_input;

@@ -190,14 +190,14 @@ impl fmt::Display for ShardErrorKind {
             Self::Size { expected, found } if found < expected => {
                 write!(
                     f,
-                    "expected {expected} bytes for so many ids, found {found}: {} are missing",
+                    "expected {expected} bytes for so many ids, found {found}: {} missing",
                     expected.wrapping_sub(found)
                 )
             }
             Self::Size { expected, found } => {
                 write!(
                     f,
-                    "expected {expected} bytes for so many ids, found {found}: {} are too many",
+                    "expected {expected} bytes for so many ids, found {found}: {} too many",
                     found.wrapping_sub(expected)
                 )
             }

@@ -126,7 +126,7 @@ impl ShardHeader {
     /// let header = ShardHeader::read(&front, 1030)?;
     /// assert_eq!((header.ids(), header.vocabulary()), (3, Some(256)));
     /// let error = ShardHeader::read(&front, 1029).unwrap_err();
-    /// assert_eq!(error.to_string(), "T1.size at byte 1029: expected 1030 bytes for so many ids, found 1029: 1 are missing");
+    /// assert_eq!(error.to_string(), "T1.size at byte 1029: expected 1030 bytes for so many ids, found 1029: 1 missing");
     /// # Ok::<(), safestep_core::tokens::ShardError>(())
     /// ```
     pub fn read(front: &[u8], file_bytes: u64) -> Result<Self, ShardError> {

@@ -204,14 +204,14 @@ pub(crate) fn batch(
         return writeln!(screen.out);
     }
     let Palette { strong, dim, .. } = screen.palette;
-    writeln!(screen.out, "{strong}batch {number}{strong:#}")?;
+    writeln!(screen.out, "{strong}batch {number}{strong:#} {dim}(inputs | the last target){dim:#}")?;
     let rows = batch.inputs.chunks(seq_len.max(1)).zip(batch.targets.chunks(seq_len.max(1)));
     for (inputs, targets) in rows {
         write!(screen.out, " ")?;
-        for id in inputs.iter().take(1).chain(targets) {
+        for id in inputs {
             write!(screen.out, " {id}")?;
         }
-        writeln!(screen.out, "  {dim}(the last one is a target only){dim:#}")?;
+        writeln!(screen.out, " | {}", targets.last().copied().unwrap_or_default())?;
     }
     Ok(())
 }

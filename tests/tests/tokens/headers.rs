@@ -67,12 +67,12 @@ fn headers_that_lie() {
         (|file| put(file, 8, -1), ShardRule::Count, 8, "found -1"),
         (|file| put(file, 8, i32::MIN), ShardRule::Count, 8, "found -2147483648"),
         (|file| put(file, 12, -5), ShardRule::Vocabulary, 12, "found -5"),
-        (|file| put(file, 8, 4), ShardRule::Size, 1030, "2 are missing"),
+        (|file| put(file, 8, 4), ShardRule::Size, 1030, "2 missing"),
         (|file| put(file, 8, i32::MAX), ShardRule::Size, 1030, "expected 4294968318 bytes"),
-        (|file| put(file, 8, 2), ShardRule::Size, 1028, "2 are too many"),
+        (|file| put(file, 8, 2), ShardRule::Size, 1028, "2 too many"),
         (|file| put(file, 4, 2), ShardRule::Size, 1030, "expected 1036 bytes"),
-        (|file| file.push(0), ShardRule::Size, 1030, "1 are too many"),
-        (|file| file.truncate(1029), ShardRule::Size, 1029, "1 are missing"),
+        (|file| file.push(0), ShardRule::Size, 1030, "1 too many"),
+        (|file| file.truncate(1029), ShardRule::Size, 1029, "1 missing"),
     ];
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.bin");
