@@ -1,12 +1,12 @@
 //! Stored ids become the integers that models are fed with, and the check against the vocabulary rides along.
 //!
-//! The largest id of a block is found while the block is widened: what is checked costs next to nothing, and what is not
-//! checked is not read twice. Bytes stand at any alignment, little-endian. The loops are inlined where they are called, so that
-//! a caller who compiles for a larger machine has them compiled for it.
+//! The largest id of a block is found while the block is widened, so that no id is read twice for it. Bytes stand at any alignment,
+//! little-endian. The loops are inlined where they are called, so that a caller who compiles for a larger machine has them
+//! compiled for it.
 
 use crate::span::count;
 use crate::tokens::shard::Width;
-use core::fmt;
+use core::{fmt, slice};
 
 /// An integer that an id can become.
 pub trait Token: Copy + sealed::Sealed {
@@ -144,7 +144,7 @@ pub fn widen_pair<T: Token>(
     }
 }
 
-/// So many ids stay in the nearest cache while they are read twice.
+/// How many ids are widened before their largest is looked at.
 const BLOCK: usize = 2048;
 
 #[inline(always)]
@@ -172,27 +172,28 @@ fn pairs<const N: usize, R: Into<u32> + Ord + Copy + Default, T: Token>(
     largest: u32,
     read: impl Fn([u8; N]) -> R + Copy,
 ) -> Result<(), IdError> {
-    // The first id is no target, and nothing but a target is checked below.
+    // All ids but the first and the last go to both buffers, and are read once for it.
     let Some((first, behind)) = ids.split_first() else { return Ok(()) };
-    let first: u32 = read(*first).into();
-    if first > largest {
-        return Err(IdError::Id { index: 0, found: first, largest });
-    }
+    let mut alone = [T::of(0)];
+    block(slice::from_ref(first), &mut alone, largest, read)?;
+    let (Some((last, middle)), Some((first_input, inputs)), Some((last_target, targets))) =
+        (behind.split_last(), inputs.split_first_mut(), targets.split_last_mut())
+    else {
+        return Ok(());
+    };
+    [*first_input] = alone;
     let mut done = 1_u64;
     let (whole_inputs, last_inputs) = inputs.as_chunks_mut::<BLOCK>();
     let (whole_targets, last_targets) = targets.as_chunks_mut::<BLOCK>();
-    // Without the last id, which is no input.
-    let (whole, last) = ids.split_last().map_or(ids, |(_, ids)| ids).as_chunks::<BLOCK>();
-    let (whole_behind, last_behind) = behind.as_chunks::<BLOCK>();
-    let buffers = whole_inputs.iter_mut().zip(whole_targets);
-    for ((inputs, targets), (ids, behind)) in buffers.zip(whole.iter().zip(whole_behind)) {
-        block(behind, targets, largest, read).map_err(|error| later(error, done))?;
-        plain(ids, inputs, read);
+    let (whole, rest) = middle.as_chunks::<BLOCK>();
+    for ((inputs, targets), ids) in whole_inputs.iter_mut().zip(whole_targets).zip(whole) {
+        shared(ids, inputs, targets, largest, read).map_err(|error| later(error, done))?;
         done = done.wrapping_add(count(BLOCK));
     }
-    block(last_behind, last_targets, largest, read).map_err(|error| later(error, done))?;
-    plain(last, last_inputs, read);
-    Ok(())
+    shared(rest, last_inputs, last_targets, largest, read).map_err(|error| later(error, done))?;
+    done = done.wrapping_add(count(rest.len()));
+    let (last, last_target) = (slice::from_ref(last), slice::from_mut(last_target));
+    block(last, last_target, largest, read).map_err(|error| later(error, done))
 }
 
 /// Widens and checks.
@@ -212,16 +213,23 @@ fn block<const N: usize, R: Into<u32> + Ord + Copy + Default, T: Token>(
     if most.into() > largest { Err(first_beyond(ids, largest, |id| read(id).into())) } else { Ok(()) }
 }
 
-/// Widens.
+/// Widens into two places, and checks.
 #[inline(always)]
-fn plain<const N: usize, R: Into<u32>, T: Token>(
+fn shared<const N: usize, R: Into<u32> + Ord + Copy + Default, T: Token>(
     ids: &[[u8; N]],
-    out: &mut [T],
+    inputs: &mut [T],
+    targets: &mut [T],
+    largest: u32,
     read: impl Fn([u8; N]) -> R + Copy,
-) {
-    for (to, &id) in out.iter_mut().zip(ids) {
-        *to = T::of(read(id).into());
+) -> Result<(), IdError> {
+    let mut most = R::default();
+    for ((input, target), &id) in inputs.iter_mut().zip(targets).zip(ids) {
+        let id = read(id);
+        most = most.max(id);
+        *input = T::of(id.into());
+        *target = T::of(id.into());
     }
+    if most.into() > largest { Err(first_beyond(ids, largest, |id| read(id).into())) } else { Ok(()) }
 }
 
 #[cold]

@@ -7,6 +7,9 @@ use super::run;
 
 const COMMANDS: [&str; 7] = ["inspect", "check", "rewrite", "tokens", "demo", "completions", "man"];
 
+const GOOD_CURSOR: &str =
+    r#"{"shard":0,"offset":0,"rng":{"state":"0000000000000000","inc":"0000000000000001"}}"#;
+
 /// The subcommands of `tokens`.
 const TOKENS: [&str; 4] = ["pack", "inspect", "check", "windows"];
 
@@ -131,7 +134,7 @@ fn wrong_usage_is_2_with_silence_on_standard_output() {
                 "--batches",
                 "1",
                 "--cursor",
-                "{}",
+                GOOD_CURSOR,
                 "--seed",
                 "1",
             ],

@@ -38,7 +38,8 @@ fn what_is_no_cursor() {
         (error.kind(), error.at().value())
     };
     // What is put in the place of what, and what is wrong then, where.
-    let table: &[(&str, &str, fn(Kind) -> bool, u64)] = &[
+    type Row = (&'static str, &'static str, fn(Kind) -> bool, u64);
+    let table: &[Row] = &[
         ("}}", "}", |kind| matches!(kind, Kind::Json { found: None, .. }), 81),
         ("}}", "}}}", |kind| matches!(kind, Kind::Trailing { found: b'}' }), 82),
         ("}}", "},}", |kind| matches!(kind, Kind::Json { .. }), 82),

@@ -23,7 +23,8 @@ fn every_source_gives_its_ids() {
     let u32s: Vec<u8> = long.iter().flat_map(|id| id.to_le_bytes()).collect();
     let text: String =
         long.iter().map(|id| format!("{id}{}", if id % 7 == 0 { "\r\n" } else { " " })).collect();
-    let table: &[(IdSource, &[&[u8]], &[u32])] = &[
+    type Row<'a> = (IdSource, &'a [&'a [u8]], &'a [u32]);
+    let table: &[Row<'_>] = &[
         (IdSource::Bytes, &[b"abc", b"", b"\xff"], &[97, 98, 99, 255]),
         (IdSource::Bytes, &[b""], &[]),
         (IdSource::U16, &[&[1, 0, 2, 1]], &[1, 258]),
