@@ -11,7 +11,7 @@ use safestep_core::limits::SHARD_IDS_MAX;
 use safestep_core::tokens::{HEADER_BYTES, ShardHeader, ShardKind};
 
 use crate::commit::Commit;
-use crate::disk::Disk;
+use crate::disk::{Disk, Found};
 use crate::error::{Cause, Error};
 use crate::read_at::{FileReader, ReadAt};
 
@@ -70,6 +70,10 @@ pub fn pack<D: Disk>(
     let files = inputs.iter().map(|path| FileReader::open(path)).collect::<Result<Vec<_>, _>>()?;
     let bytes = files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.len_bytes()));
     let mut reading = Reading { files: &files, from, packing, total: bytes.saturating_mul(2), done: 0 };
+    if from != IdSource::Text {
+        // Known before anything is read.
+        countable(output, packing, bytes / reading.width())?;
+    }
     let mut ids = 0_u64;
     progress(0, reading.total);
     reading.ids(progress, &mut |piece| {
@@ -241,10 +245,7 @@ impl<'d, 'p, D: Disk> Writer<'d, 'p, D> {
         ids: u64,
         packed: &'p mut Packed,
     ) -> Result<Self, Error> {
-        if packing.shard_ids.is_none() && ids > u64::from(SHARD_IDS_MAX) {
-            let reason = format!("{ids} ids are more than a shard can have, {SHARD_IDS_MAX}: cut them");
-            return Err(Error::new("write", output, Cause::Refused(reason)));
-        }
+        countable(output, packing, ids)?;
         let mut writer = Self {
             disk,
             output: output.to_path_buf(),
@@ -255,13 +256,24 @@ impl<'d, 'p, D: Disk> Writer<'d, 'p, D> {
             bytes: Vec::with_capacity(CHUNK_BYTES * 4),
         };
         let shards = ids.div_ceil(writer.shard_ids()).max(1);
-        let next = writer.path(shards);
-        if packing.shard_ids.is_some() && next.symlink_metadata().is_ok() {
-            let reason = format!("it belongs to a longer set; this one has {shards} shards");
-            return Err(Error::new("leave in its place", next, Cause::Refused(reason)));
+        if packing.shard_ids.is_some() {
+            writer.ends_at(shards)?;
         }
         writer.begin(0)?;
         Ok(writer)
+    }
+
+    /// Nothing stands where a shard of the number behind the last would: a reader would take it for one of ours.
+    fn ends_at(&self, shards: u64) -> Result<(), Error> {
+        let next = self.path(shards);
+        match self.disk.look(&next) {
+            Ok(Found::Nothing) => Ok(()),
+            Ok(_) => {
+                let reason = format!("it belongs to a longer set; this one has {shards} shards");
+                Err(Error::new("leave in its place", next, Cause::Refused(reason)))
+            }
+            Err(error) => Err(Error::io("look for", next, error)),
+        }
     }
 
     fn shard_ids(&self) -> u64 {
@@ -351,6 +363,15 @@ impl<'d, 'p, D: Disk> Writer<'d, 'p, D> {
         let reason = "the inputs were changed while they were read".to_string();
         Error::new("write", &self.output, Cause::Refused(reason))
     }
+}
+
+/// So many ids can be told in a header, or are cut into as many as can.
+fn countable(output: &Path, packing: Packing, ids: u64) -> Result<(), Error> {
+    if packing.shard_ids.is_some() || ids <= u64::from(SHARD_IDS_MAX) {
+        return Ok(());
+    }
+    let reason = format!("{ids} ids are more than a shard can have, {SHARD_IDS_MAX}: they have to be cut");
+    Err(Error::new("write", output, Cause::Refused(reason)))
 }
 
 fn refused(path: &Path, reason: String) -> Error {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use safestep::tokens::{IdSource, Packed, Packing, Shard, ShardKind, pack};
 use safestep::{Access, Cause, Error, OsDisk};
+use safestep_tests::disk_faults::{ENOSPC, Fault, Image, SimulatedDisk, Standing, crash_at_every_call};
 use safestep_tests::tokens::twin::shard_file;
 
 fn packed(inputs: &[PathBuf], from: IdSource, out: &Path, packing: Packing) -> Result<Packed, Error> {
@@ -117,12 +118,58 @@ fn bad_ids_are_told_with_their_place_before_anything_is_written() {
 fn more_ids_than_a_shard_can_have() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
-    if std::env::var_os("SAFESTEP_SLOW").is_none() {
-        // Two gigabytes are looked at for it.
-        return;
-    }
     fs::File::create(at("in")).unwrap().set_len(1 << 31).unwrap();
     let error = packed(&[at("in")], IdSource::Bytes, &at("out.bin"), NARROW).unwrap_err();
     assert!(error.to_string().contains("2147483648 ids are more than a shard can have"), "{error}");
     assert!(!at("out.bin").exists());
+}
+
+/// Three shards of which the second replaces a file, on a disk in memory.
+fn packed_on(disk: &SimulatedDisk, input: &Path) -> Result<Packed, Error> {
+    let packing = Packing { shard_ids: Some(40_000), ..NARROW };
+    let (mut packed, inputs) = (Packed::default(), [input.to_path_buf()]);
+    pack(disk, &inputs, IdSource::Bytes, Path::new("run/a.bin"), packing, &mut packed, &mut |_, _| ())?;
+    Ok(packed)
+}
+
+fn old_disk() -> SimulatedDisk {
+    SimulatedDisk::holding([
+        ("run", Standing::Directory),
+        ("run/a_000001.bin", Standing::File(b"old".to_vec())),
+    ])
+}
+
+/// Under the name of a shard stands a whole one, what stood there before, or nothing; all of them after a success.
+fn judge(image: &Image, success: bool, content: &[u8]) -> Result<(), String> {
+    let ids: Vec<u32> = content.iter().map(|&byte| byte.into()).collect();
+    for (number, ids) in ids.chunks(40_000).enumerate() {
+        let path = format!("run/a_{number:06}.bin");
+        match image.get(Path::new(&path)) {
+            Some(Standing::File(bytes)) if *bytes == shard_file(20_240_520, 1, 300, ids) => {}
+            Some(Standing::File(bytes)) if number == 1 && bytes == b"old" && !success => {}
+            None if number != 1 && !success => {}
+            other => return Err(format!("{path}: {:?}", other.is_some())),
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_disk_that_fails_or_loses_power_leaves_whole_shards() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = directory.path().join("in");
+    let content: Vec<u8> = (0..100_000_u32).map(|place| (place * 7 % 251) as u8).collect();
+    fs::write(&input, &content).unwrap();
+    let job = |disk: &SimulatedDisk| packed_on(disk, &input).is_ok();
+    let searched =
+        crash_at_every_call(64, old_disk, job, |image, success| judge(image, success, &content)).unwrap();
+    assert!(searched.syncs == 6 && searched.images > searched.calls, "{searched:?}");
+    for call in 0..searched.calls {
+        let disk = old_disk().fail_at(call, Fault::Error(ENOSPC));
+        let done = packed_on(&disk, &input);
+        let image = disk.live();
+        judge(&image, false, &content).unwrap();
+        assert!(image.keys().all(|path| !path.to_string_lossy().ends_with(".tmp")), "{call}: {done:?}");
+        done.unwrap_err();
+    }
 }
