@@ -218,12 +218,24 @@ pub(crate) fn batch(
 
 /// Where the run would go on.
 pub(crate) fn cursor(screen: &mut Screen, cursor: &impl Display, json: bool) -> io::Result<()> {
-    // Its names may hold what drives a terminal; JSON escapes of them mean the same.
-    let text = serde_json::from_str::<serde_json::Value>(&cursor.to_string());
-    match text {
-        Ok(_) if json => writeln!(screen.out, "{{\"cursor\":{cursor}}}"),
-        _ => writeln!(screen.out, "cursor {}", terminal_safe(&cursor.to_string())),
+    let text = harmless(&cursor.to_string());
+    if json { writeln!(screen.out, "{{\"cursor\":{text}}}") } else { writeln!(screen.out, "cursor {text}") }
+}
+
+/// The same JSON, with characters that drive a terminal, which stand in names only, as escapes.
+fn harmless(json: &str) -> String {
+    let mut text = String::new();
+    for char in json.chars() {
+        let mut utf8 = [0; 4];
+        let spelled = &*char.encode_utf8(&mut utf8);
+        if terminal_safe(spelled).to_string() == spelled {
+            text.push(char);
+        } else {
+            let mut utf16 = [0; 2];
+            text.extend(char.encode_utf16(&mut utf16).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
     }
+    text
 }
 
 #[derive(Serialize)]

@@ -114,6 +114,21 @@ fn a_run_goes_on_from_its_cursor() {
 }
 
 #[test]
+fn names_in_a_cursor_do_not_drive_a_terminal() {
+    let (directory, path) = ten();
+    let name = "a\u{202e}\u{7f}\\\"é.bin";
+    fs::rename(path, directory.path().join(name)).unwrap();
+    let read = |cursor: &[&str]| {
+        let fixed = ["tokens", "windows", name, "--seq-len", "3", "--batch", "1", "--batches", "1", "--json"];
+        let ran = run_in(directory.path(), fixed.iter().chain(&["--fingerprint"]).chain(cursor));
+        ran.expect(0).lines().last().unwrap().to_owned()
+    };
+    let cursor = read(&[]);
+    assert!(cursor.contains(r#"{"name":"a\u202e\u007f\\\"é.bin","#), "{cursor}");
+    read(&["--cursor", &cursor]);
+}
+
+#[test]
 fn ranks_read_one_sequence() {
     let (directory, _) = ten();
     let rows = |text: &str| -> Vec<Value> {
