@@ -224,6 +224,15 @@ impl Decimal {
     }
 }
 
+/// A shard that is being written.
+struct Draft<'d, D: Disk> {
+    commit: Commit<'d, D>,
+    path: PathBuf,
+    header: ShardHeader,
+    /// How many ids it still gets.
+    room: u64,
+}
+
 /// The shards in the making, one at a time.
 struct Writer<'d, 'p, D: Disk> {
     disk: &'d D,
@@ -232,8 +241,7 @@ struct Writer<'d, 'p, D: Disk> {
     packed: &'p mut Packed,
     /// The ids that are still to come.
     left: u64,
-    /// The shard that is being written, and how many ids it still gets.
-    open: Option<(Commit<'d, D>, PathBuf, u64)>,
+    open: Option<Draft<'d, D>>,
     bytes: Vec<u8>,
 }
 
@@ -309,15 +317,14 @@ impl<'d, 'p, D: Disk> Writer<'d, 'p, D> {
         let mut front = [0; HEADER_BYTES as usize];
         header.encode(&mut front);
         commit.write(&front)?;
-        self.packed.bytes = self.packed.bytes.saturating_add(header.file_len().value());
-        self.open = Some((commit, path, ids));
+        self.open = Some(Draft { commit, path, header, room: ids });
         Ok(())
     }
 
     fn write(&mut self, ids: &[u32]) -> Result<(), Error> {
         let mut rest = ids;
         while !rest.is_empty() {
-            let Some((commit, _, room)) = &mut self.open else { return Err(self.changed()) };
+            let Some(Draft { commit, room, .. }) = &mut self.open else { return Err(self.changed()) };
             if *room == 0 {
                 if self.left == 0 {
                     return Err(self.changed());
@@ -338,16 +345,17 @@ impl<'d, 'p, D: Disk> Writer<'d, 'p, D> {
                 _ => self.bytes.extend(now.iter().flat_map(|id| id.to_le_bytes())),
             }
             commit.write(&self.bytes)?;
-            self.packed.ids = self.packed.ids.saturating_add(now.len() as u64);
         }
         Ok(())
     }
 
     /// Puts the open shard in its place; the number of the next one.
     fn close(&mut self) -> Result<u64, Error> {
-        if let Some((commit, path, _)) = self.open.take() {
+        if let Some(Draft { commit, path, header, .. }) = self.open.take() {
             commit.finish()?;
             self.packed.shards.push(path);
+            self.packed.ids = self.packed.ids.saturating_add(header.ids());
+            self.packed.bytes = self.packed.bytes.saturating_add(header.file_len().value());
         }
         Ok(self.packed.shards.len() as u64)
     }
