@@ -10,6 +10,7 @@ use crate::rule::Rule;
 use crate::snapshot::SnapshotError;
 use crate::sniff::Seems;
 use crate::span::{ByteLen, Offset, Span};
+use crate::tokens::{ShardError, ShardErrorKind, ShardRule};
 use defmt::{Format, Formatter, write};
 
 impl Format for Offset {
@@ -39,6 +40,31 @@ impl Format for Dtype {
 impl Format for Rule {
     fn format(&self, f: Formatter<'_>) {
         write!(f, "{=str}", self.id());
+    }
+}
+
+impl Format for ShardRule {
+    fn format(&self, f: Formatter<'_>) {
+        write!(f, "{=str}", self.id());
+    }
+}
+
+impl Format for ShardError {
+    fn format(&self, f: Formatter<'_>) {
+        write!(f, "{} at byte {}: ", self.rule(), self.at());
+        match self.kind() {
+            ShardErrorKind::Short { found } => write!(f, "expected 1024 bytes, found {=u64}", found),
+            ShardErrorKind::Size { expected, found } => {
+                write!(f, "expected {=u64}, found {=u64}", expected, found);
+            }
+            ShardErrorKind::Id { index, found, largest } => {
+                write!(f, "expected at most {=u32}, found {=u32} as id {=u64}", largest, found, index);
+            }
+            ShardErrorKind::Magic { found, .. }
+            | ShardErrorKind::Version { found, .. }
+            | ShardErrorKind::Count { found }
+            | ShardErrorKind::Vocabulary { found } => write!(f, "found {=i32}", found),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //!
 //! bytes -> frame -> header entries -> proven index -> tensor views -> numbers;
 //! step directory -> manifest -> digests: the documents of a [`checkpoint`];
+//! shard -> windows -> batches -> cursor -> the same run, later: [`tokens`];
 //! a run's files -> [`snapshot`], [`history`], [`state`] -> the same run, later
 #![no_std]
 #![forbid(unsafe_code)]
@@ -35,6 +36,7 @@ pub mod state;
 pub mod cadence;
 mod sniff;
 pub mod checkpoint;
+pub mod tokens;
 #[cfg(feature = "defmt")]
 mod defmt;
 

@@ -58,3 +58,6 @@ pub const DOCUMENT_BYTES_MAX: u64 = 1 << 26;
 /// A line holds a step, a loss and what a trainer adds: a few hundred bytes. Readers take one at a time, so this is
 /// what bounds their memory whatever the file is. Places inside a line fit in a `u32` because of it.
 pub const LOSS_LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// The most ids that a shard has, and the largest vocabulary: both stand in its header as an i32.
+pub const SHARD_IDS_MAX: u32 = i32::MAX as u32;

@@ -20,6 +20,7 @@ mod pivot;
 mod rewrite;
 mod show;
 mod snapshot;
+mod tokens;
 
 use std::ffi::OsString;
 use std::io;
@@ -64,6 +65,7 @@ enum Command {
     Snapshot(snapshot::Arguments),
     History(history::Arguments),
     Pivot(pivot::Arguments),
+    Tokens(tokens::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
@@ -78,6 +80,7 @@ Examples:
   safestep rewrite odd.safetensors new.safetensors
   safestep convert model.safetensors half.safetensors --to BF16
   safestep history run --plot loss.svg        the losses of a run, resumed or not
+  safestep tokens check --json shards/        every id of token shards against its vocabulary
   safestep demo                               a tour with files of its own
 
 Exit codes:
@@ -119,6 +122,8 @@ enum Failure {
     Surprise(String),
     /// A signal, by its number, and what it left behind; what was begun has been cleaned up.
     Interrupted { signal: usize, left: &'static str },
+    /// The same, after so many files were written that stay.
+    InterruptedAfter { signal: usize, files: u64 },
 }
 
 impl From<io::Error> for Failure {
@@ -189,6 +194,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Snapshot(arguments) => snapshot::run(arguments, &mut screen),
         Command::History(arguments) => history::run(arguments, &mut screen),
         Command::Pivot(arguments) => pivot::run(arguments, &mut screen),
+        Command::Tokens(arguments) => tokens::run(arguments, &mut screen),
         Command::Demo(arguments) => demo::run(arguments, &mut screen),
         Command::Completions(arguments) => completions::run(arguments, &mut screen),
         Command::Man(arguments) => man::run(arguments, &mut screen),
@@ -243,9 +249,20 @@ fn fail(failure: Failure, screen: &mut Screen) -> ExitCode {
         }
         Failure::Interrupted { signal, left } => {
             screen.complain(&format!("interrupted{left}"));
-            ExitCode::from(u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX))
+            interrupted(signal)
+        }
+        Failure::InterruptedAfter { signal, files } => {
+            screen.complain(&format!(
+                "interrupted; {files} files were written and stay, the rest was not begun"
+            ));
+            interrupted(signal)
         }
     }
+}
+
+/// What a shell says of a program that a signal has ended.
+fn interrupted(signal: usize) -> ExitCode {
+    ExitCode::from(u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX))
 }
 
 /// Nobody reads on. We end as programs do that never heard of it, without a word; not with a success, for that would

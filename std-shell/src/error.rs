@@ -9,8 +9,11 @@ mod found;
 
 mod refusal;
 
+mod shard;
+
 pub use found::ends;
 pub use refusal::Refusal;
+pub use shard::{BadShard, Misfit};
 pub use terminal::{TerminalSafe, terminal_safe};
 
 use std::fmt;
@@ -91,11 +94,14 @@ impl std::error::Error for Error {
             Cause::Refused(refusal) => Some(refusal),
             Cause::Snapshot(error) => Some(error),
             Cause::Line { error, .. } | Cause::State(error) => Some(error),
+            Cause::BadShard(bad) => Some(&bad.error),
+            Cause::Misfit(misfit) => Some(misfit),
             Cause::NotRegular(_)
             | Cause::Shrank { .. }
             | Cause::PastEnd { .. }
             | Cause::Abandoned
             | Cause::Form(_)
+            | Cause::BadIds(_)
             | Cause::OtherConfig { .. }
             | Cause::Unasked { .. }
             | Cause::NoSpace { .. }
@@ -169,6 +175,12 @@ pub enum Cause {
         /// That of the config under which it was made.
         found: String,
     },
+    /// The file is no shard of tokens, or an id in it is outside the vocabulary.
+    BadShard(BadShard),
+    /// Ids are no shard's: one line that says which, and where they stand.
+    BadIds(String),
+    /// The shards are good, and not the ones for this stream or cursor.
+    Misfit(Misfit),
     /// The new file has taken its name, but syncing the directory failed.
     NotDurable(io::Error),
     /// There is not enough space on the disk; nothing was written.
@@ -203,6 +215,9 @@ impl Cause {
             Self::Bad(_)
             | Self::Number(_)
             | Self::Damaged(_)
+            | Self::BadShard(_)
+            | Self::BadIds(_)
+            | Self::Misfit(_)
             | Self::Snapshot(_)
             | Self::Line { .. }
             | Self::Form(_)
@@ -273,6 +288,9 @@ impl fmt::Display for Cause {
                 terminal_safe(found),
                 terminal_safe(expected)
             ),
+            Self::BadShard(bad) => bad.fmt(f),
+            Self::BadIds(reason) => terminal_safe(reason).fmt(f),
+            Self::Misfit(misfit) => misfit.fmt(f),
             Self::Abandoned => f.write_str("an earlier error had already ended this write"),
             Self::NotDurable(error) => write!(
                 f,

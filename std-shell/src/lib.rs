@@ -4,6 +4,7 @@
 //! and each uses only those before it:
 //!
 //! path -> disk -> bytes by pread or map -> judged model -> numbers, statistics -> streamed out through one commit path;
+//! path -> judged shards -> windows -> batches -> cursor -> the same run, later;
 //! run directory -> snapshots, history, state -> a trainer that is killed and goes on
 //!
 //! For Unix only: nothing else has the calls that a durable commit is made of, and nothing else is tested.
@@ -32,11 +33,15 @@ pub mod model;
 
 pub mod checkpoint;
 
+pub mod tokens;
+
 pub mod run;
 
 pub use commit::Commit;
 pub use disk::{Disk, OsDisk};
-pub use error::{BadFile, BadNumber, Blame, Cause, Error, FileKind, Refusal, ends, terminal_safe};
+pub use error::{
+    BadFile, BadNumber, BadShard, Blame, Cause, Error, FileKind, Misfit, Refusal, ends, terminal_safe,
+};
 pub use mapped::Mapped;
 pub use model::{
     Access, Converted, ConvertedPair, FLOATS, Model, ModelWriter, Rewritten, TensorPlan, Values, convert,

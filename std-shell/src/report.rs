@@ -19,6 +19,8 @@ pub(crate) mod json;
 
 pub(crate) mod show;
 
+pub(crate) mod tokens;
+
 mod curve;
 
 pub(crate) mod run;
@@ -158,6 +160,7 @@ impl Screen {
         let _ = self.out.flush();
         match error.because() {
             Cause::Bad(bad) => say(&human::verdict(error.path(), bad, &self.talk)),
+            Cause::BadShard(bad) => say(&tokens::verdict(error.path(), bad, &self.talk)),
             _ => self.complain(&error.to_string()),
         }
     }

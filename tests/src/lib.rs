@@ -10,3 +10,4 @@ pub mod headers;
 pub mod twin;
 pub mod reference;
 pub mod oracle;
+pub mod tokens;

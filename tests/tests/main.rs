@@ -17,5 +17,6 @@ mod numbers;
 mod kernels;
 mod model;
 mod convert;
+mod tokens;
 mod run;
 mod program;

@@ -7,6 +7,7 @@ mod inspect;
 mod show;
 mod rewrite;
 mod convert;
+mod tokens;
 mod demo;
 mod help;
 mod bad_input;

@@ -116,7 +116,7 @@ pub(crate) fn string<E>(text: &str, sink: &mut impl FnMut(&[u8]) -> Result<(), E
 }
 
 #[expect(clippy::indexing_slicing, reason = "a nibble is always a place of 16")]
-fn hex(nibble: u8) -> u8 {
+pub(crate) fn hex(nibble: u8) -> u8 {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     DIGITS[usize::from(nibble & 15)]
 }

