@@ -21,12 +21,14 @@ mod rewrite;
 mod show;
 mod snapshot;
 mod tokens;
+mod train;
 
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use safestep::run::Signals;
 use safestep::{Blame, Error};
 
 use crate::report::{self, Screen, Trouble};
@@ -66,6 +68,7 @@ enum Command {
     History(history::Arguments),
     Pivot(pivot::Arguments),
     Tokens(tokens::Arguments),
+    Train(train::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
@@ -179,6 +182,10 @@ impl Tally {
 
 /// Runs the program with these arguments, the first of which is its name.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    // A trainer hears signals before it does anything else.
+    let trains = arguments.get(1).is_some_and(|command| command == "train");
+    let early = trains.then(Signals::install);
     let parsed = Cli::command().try_get_matches_from(arguments);
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -195,6 +202,12 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::History(arguments) => history::run(arguments, &mut screen),
         Command::Pivot(arguments) => pivot::run(arguments, &mut screen),
         Command::Tokens(arguments) => tokens::run(arguments, &mut screen),
+        Command::Train(arguments) => early
+            .unwrap_or_else(Signals::install)
+            .map_err(|error| {
+                Error::io("catch signals while training in", arguments.run_directory(), error).into()
+            })
+            .and_then(|signals| train::run(arguments, signals, &mut screen)),
         Command::Demo(arguments) => demo::run(arguments, &mut screen),
         Command::Completions(arguments) => completions::run(arguments, &mut screen),
         Command::Man(arguments) => man::run(arguments, &mut screen),

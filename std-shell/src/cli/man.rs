@@ -19,7 +19,7 @@ pub(super) struct Arguments {
     command: Option<String>,
 }
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 18] = [
     "inspect",
     "show",
     "check",
@@ -33,6 +33,8 @@ const COMMANDS: [&str; 16] = [
     "tokens-inspect",
     "tokens-check",
     "tokens-windows",
+    "train",
+    "train-bigram",
     "demo",
     "completions",
     "man",

@@ -5,13 +5,14 @@ use std::process::{Command, Stdio};
 
 use super::run;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "inspect",
     "show",
     "check",
     "rewrite",
     "convert",
     "tokens",
+    "train",
     "snapshot",
     "history",
     "pivot",
@@ -23,8 +24,14 @@ const COMMANDS: [&str; 12] = [
 const GOOD_CURSOR: &str =
     r#"{"shard":0,"offset":0,"rng":{"state":"0000000000000000","inc":"0000000000000001"}}"#;
 
-/// The subcommands of `tokens`.
-const TOKENS: [&str; 4] = ["pack", "inspect", "check", "windows"];
+/// The subcommands of subcommands.
+const NESTED: [(&str, &str); 5] = [
+    ("tokens", "pack"),
+    ("tokens", "inspect"),
+    ("tokens", "check"),
+    ("tokens", "windows"),
+    ("train", "bigram"),
+];
 
 #[test]
 fn short_help_is_one_screen_and_long_help_has_examples_and_exit_codes() {
@@ -46,14 +53,19 @@ fn short_help_is_one_screen_and_long_help_has_examples_and_exit_codes() {
 }
 
 #[test]
-fn the_subcommands_of_tokens_have_help_of_the_same_kind() {
-    for command in TOKENS {
-        let short = run(["tokens", command, "-h"]);
+fn the_subcommands_of_subcommands_have_help_of_the_same_kind() {
+    for (above, command) in NESTED {
+        let short = run([above, command, "-h"]);
         let lines: Vec<&str> = short.expect(0).lines().collect();
-        assert!(lines.len() <= 24 && lines.iter().all(|line| line.chars().count() <= 100), "{}", short.out);
-        assert!(short.out.contains(&format!("Usage: safestep tokens {command}")), "{}", short.out);
-        let long = run(["tokens", command, "--help"]);
-        let example = format!("Examples:\n  safestep tokens {command} ");
+        assert!(
+            lines.len() <= if above == "train" { 32 } else { 24 }
+                && lines.iter().all(|line| line.chars().count() <= 100),
+            "{}",
+            short.out
+        );
+        assert!(short.out.contains(&format!("Usage: safestep {above} {command}")), "{}", short.out);
+        let long = run([above, command, "--help"]);
+        let example = format!("Examples:\n  safestep {above} {command} ");
         assert!(long.expect(0).contains(&example) && long.out.contains("Exit codes:"), "{}", long.out);
     }
 }
@@ -194,7 +206,7 @@ fn completions_for_every_shell() {
         let ran = run(["completions", shell]);
         let script = ran.expect(0);
         let words = ["recursive", "quiet", "filter", "seq-len", "shard-tokens"];
-        for word in COMMANDS.iter().chain(&TOKENS).chain(&words) {
+        for word in COMMANDS.iter().chain(NESTED.iter().map(|(_, command)| command)).chain(&words) {
             assert!(script.contains(word), "{shell}: {word}");
         }
         if shell == "bash"
@@ -209,7 +221,7 @@ fn completions_for_every_shell() {
 #[test]
 fn manual_pages() {
     assert!(run(["man"]).expect(0).contains(".TH safestep 1"));
-    let nested = TOKENS.map(|command| format!("tokens-{command}"));
+    let nested = NESTED.map(|(above, command)| format!("{above}-{command}"));
     for command in COMMANDS.into_iter().chain(nested.iter().map(String::as_str)) {
         let ran = run(["man", command]);
         let page = ran.expect(0);
