@@ -4,6 +4,7 @@
 
 mod broken;
 mod disorder;
+mod killed;
 mod tiny;
 
 use std::fs;
@@ -20,8 +21,9 @@ use crate::report::{Checking as _, Inspecting as _, Screen, Shown, Totals, group
 
 /// Take a tour with small files of its own
 ///
-/// Writes a small model, inspects it, breaks copies of it and shows the verdicts, and repairs a file in disorder. It
-/// takes a moment and touches nothing but its own directory.
+/// Writes a small model, inspects it, breaks copies of it and shows the verdicts, and repairs a file in disorder. Then it
+/// trains a model, kills a second training with SIGKILL, resumes it, and compares the two byte for byte. It takes a moment
+/// and touches nothing but its own directory.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct Arguments {
@@ -50,6 +52,11 @@ const STEPS: &[Step] = &[
     Step { title: "Inspect it", take: inspect_it },
     Step { title: "Break five copies of it, and judge them", take: break_copies },
     Step { title: "Repair a file that is good, but in disorder", take: repair },
+    Step { title: "Pack a text into a shard of tokens", take: killed::pack_a_text },
+    Step { title: "Train a model on it, undisturbed", take: killed::train },
+    Step { title: "Train it again, killed on the way, and resumed", take: killed::be_killed },
+    Step { title: "Compare the two runs, byte for byte", take: killed::compare },
+    Step { title: "Break the newest checkpoint, and recover", take: killed::recover },
 ];
 
 /// Where the tour is.

@@ -45,9 +45,12 @@ pub(crate) fn summary(screen: &mut Screen, done: &[(&str, String)]) -> io::Resul
         writeln!(screen.out, "  {good}{verb:<9}{good:#}  {what}")?;
     }
     writeln!(screen.out, "\nNow with your own files:")?;
-    for command in
-        ["safestep inspect MODEL.safetensors", "safestep check --recursive DIRECTORY", "safestep --help"]
-    {
+    for command in [
+        "safestep inspect MODEL.safetensors",
+        "safestep check --recursive DIRECTORY",
+        "safestep train bigram --help",
+        "safestep --help",
+    ] {
         writeln!(screen.out, "  {dim}$ {command}{dim:#}")?;
     }
     Ok(())
