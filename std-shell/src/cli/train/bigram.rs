@@ -25,6 +25,9 @@ use crate::report::{Screen, train::Progress};
 const STREAM: u64 = 54;
 
 pub(super) fn run(arguments: &Arguments, signals: Signals, screen: &mut Screen) -> Result<Exit, Failure> {
+    // Reads the variable FAILPOINTS; it ends with the run.
+    #[cfg(feature = "failpoints")]
+    let _failpoints = fail::FailScenario::setup();
     let mut training = Training::begin(arguments, screen)?;
     training.steps(signals, screen)?;
     Ok(Exit::Good)
