@@ -185,6 +185,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn spans_end_where_64_bits_do() {
+        // A begin, a length, and the end if there is one.
+        const CASES: [(u64, u64, Option<u64>); 6] = [
+            (0, 0, Some(0)),
+            (3, 0, Some(3)),
+            (3, 4, Some(7)),
+            (u64::MAX, 0, Some(u64::MAX)),
+            (u64::MAX - 1, 1, Some(u64::MAX)),
+            (u64::MAX, 1, None),
+        ];
+        for (begin, len, end) in CASES {
+            let (offset, len) = (Offset::new(begin), ByteLen::new(len));
+            assert_eq!(offset.checked_add(len), end.map(Offset::new));
+            let span = Span::at(offset, len);
+            assert_eq!(span, end.and_then(|end| Span::new(begin, end)));
+            assert_eq!(span.map(Span::begin), end.map(|_| offset));
+            assert_eq!(span.map(Span::end), end.map(Offset::new));
+            assert_eq!(span.map(Span::len), end.map(|_| len));
+            assert_eq!(span.map(Span::is_empty), end.map(|_| len.value() == 0));
+        }
+        assert_eq!(Span::new(4, 3), None);
+    }
+
+    #[test]
     fn doubling_multiplies() {
         const FACTORS: [u64; 12] =
             [0, 1, 2, 3, 10, 64, 0xFFFF_FFFF, 1 << 32, (1 << 32) + 1, 1 << 63, u64::MAX / 3, u64::MAX];
