@@ -183,6 +183,8 @@ pub(crate) fn high_half(wide: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    extern crate std;
+    use std::string::ToString;
 
     #[test]
     fn spans_end_where_64_bits_do() {
@@ -196,7 +198,9 @@ mod tests {
             (u64::MAX, 1, None),
         ];
         for (begin, len, end) in CASES {
+            let told = (begin.to_string(), len.to_string());
             let (offset, len) = (Offset::new(begin), ByteLen::new(len));
+            assert_eq!((offset.to_string(), len.to_string()), told);
             assert_eq!(offset.checked_add(len), end.map(Offset::new));
             let span = Span::at(offset, len);
             assert_eq!(span, end.and_then(|end| Span::new(begin, end)));

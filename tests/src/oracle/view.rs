@@ -60,6 +60,8 @@ pub fn entries(bytes: &[u8], file_len: u64, model: &Model) {
 /// When it does not.
 pub fn again(bytes: &[u8], file_len: u64, model: &Model) {
     let header = header_of(bytes, file_len, &Options::default()).expect("the twin accepts");
+    let braces = header.text().iter().filter(|byte| **byte == b'{').count();
+    assert_eq!(header.slots_bound(), (braces - 1).min(header.text().len() / 49));
     assert!(header.slots_bound() >= model.tensors.len());
     let mut slots = vec![Slot::EMPTY; model.tensors.len()];
     let Ok(index) = Index::build(header, &mut slots) else { return };
