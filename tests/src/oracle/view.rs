@@ -112,7 +112,8 @@ fn name(name: JsonStr<'_>, tensor: &Tensor, bytes: &[u8]) {
     let said = tensor.name.as_str();
     assert!(name == said && name == *said, "{name:?} is not {said:?}");
     assert_eq!(name.to_string(), said);
-    assert!(name != format!("{said}x").as_str());
+    let longer = format!("{said}x");
+    assert!(name != longer.as_str() && name != *longer.as_str(), "{name:?} is {longer:?}");
     assert!(name.chars().eq(said.chars()) && name.bytes().eq(said.bytes()), "{name:?} is not {said:?}");
     let spelled = name.as_spelled();
     let begin = usize::try_from(tensor.name_at).expect("a header in memory") + 1;
