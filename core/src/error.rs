@@ -467,3 +467,126 @@ impl fmt::Display for Field {
         f.write_str(self.name())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+    use std::format;
+    use std::string::ToString;
+
+    /// What each kind says; the first word of all that break a rule is "expected".
+    const WORDS: [(ErrorKind, &str); 40] = [
+        (ErrorKind::Short { found: 7 }, "8 bytes of header length, found a file of 7"),
+        (
+            ErrorKind::TooLarge { limit: 10, found: 11 },
+            "a header of at most 10 bytes, found a stated length of 11",
+        ),
+        (ErrorKind::PastEnd { header: 2, found: 9 }, "8 + 2 bytes for the header, found a file of 9"),
+        (ErrorKind::Start { found: None }, "the header to begin with '{', found an empty header"),
+        (
+            ErrorKind::Start { found: Some(0xEF) },
+            "the header to begin with '{', found byte 0xef (a byte order mark?)",
+        ),
+        (ErrorKind::Start { found: Some(b'[') }, "the header to begin with '{', found '['"),
+        (ErrorKind::Start { found: Some(b' ') }, "the header to begin with '{', found byte 0x20"),
+        (ErrorKind::Utf8 { found: 0xC0 }, "UTF-8, found an invalid sequence from byte 0xc0 on"),
+        (json(Expected::Value, None), "a JSON value, found the end of the header"),
+        (json(Expected::KeyOrClose, Some(b',')), "a key or '}', found ','"),
+        (json(Expected::Key, Some(b'}')), "a key, found '}'"),
+        (json(Expected::Colon, Some(b'\n')), "':', found byte 0x0a"),
+        (json(Expected::CommaOrClose, Some(b'"')), "',' or a closing bracket, found '\"'"),
+        (json(Expected::Digit, Some(b'-')), "a digit, found '-'"),
+        (json(Expected::Literal, Some(b'N')), "true, false or null, found 'N'"),
+        (
+            json(Expected::Character, Some(0x1F)),
+            "a character of the string or its closing quote, found byte 0x1f",
+        ),
+        (json(Expected::Escape, Some(b'\\')), "an escape of JSON, found '\\'"),
+        (json(Expected::Surrogate, Some(b'\\')), "surrogates in pairs, found a lone one"),
+        (json(Expected::Surrogate, None), "surrogates in pairs, found the end of the header"),
+        (json(Expected::Shallower, Some(b'{')), "at most 127 open brackets, found '{'"),
+        (ErrorKind::Trailing { found: 0 }, "only white space after the closing brace, found NUL padding"),
+        (ErrorKind::Trailing { found: b'}' }, "only white space after the closing brace, found '}'"),
+        (ErrorKind::Duplicate { first: 9 }, "each key once, found one that stands at byte 9 too"),
+        (
+            ErrorKind::Metadata { found: Kind::Array },
+            "metadata to be an object of strings, or null, found an array",
+        ),
+        (
+            ErrorKind::EntryKind { found: Kind::String },
+            "an object with dtype, shape and data_offsets, found a string",
+        ),
+        (ErrorKind::FieldUnknown, "only dtype, shape and data_offsets, found another field"),
+        (
+            ErrorKind::FieldMissing { expected: Field::DataOffsets },
+            "the field data_offsets, found the end of the entry",
+        ),
+        (ErrorKind::DtypeKind { found: Kind::Bool }, "the name of a dtype, found a truth value"),
+        (ErrorKind::DtypeUnknown, "the name of a dtype, found an unknown one"),
+        (ErrorKind::DtypeRefused { found: Dtype::Bf16 }, "an allowed dtype, found BF16"),
+        (
+            ErrorKind::Shape { found: Kind::Number },
+            "a shape of integers from 0 to 2^64 - 1 in an array, found a number that is no such integer",
+        ),
+        (
+            ErrorKind::Offsets { found: Kind::Object },
+            "two integers from 0 to 2^64 - 1 in an array, found an object",
+        ),
+        (ErrorKind::OffsetsCount { found: 3 }, "two offsets, found more"),
+        (ErrorKind::OffsetsCount { found: 1 }, "two offsets, found 1"),
+        (
+            ErrorKind::OffsetsReversed { begin: 4, end: 3 },
+            "an end of at least 4, where the tensor begins, found 3",
+        ),
+        (ErrorKind::Overflow, "a size that 64 bits can count, found a shape beyond"),
+        (ErrorKind::Bits { found: 12 }, "a whole number of bytes, found 12 bits"),
+        (
+            ErrorKind::Size { expected: 4, found: 5 },
+            "4 bytes for this shape and dtype, found offsets that span 5",
+        ),
+        (ErrorKind::DataShort { expected: 9, found: 7 }, "9 bytes of data, found 7: the file is short by 2"),
+        (ErrorKind::Surplus { expected: 7, found: 9 }, "7 bytes of data, found 9: 2 surplus"),
+    ];
+
+    const fn json(expected: Expected, found: Option<u8>) -> ErrorKind {
+        ErrorKind::Json { expected, found }
+    }
+
+    #[test]
+    fn errors_say_what_was_expected_and_found() {
+        for (kind, words) in WORDS {
+            assert_eq!(kind.to_string(), format!("expected {words}"));
+            let error = Error::new(kind, 8);
+            let rule = error.rule().unwrap();
+            assert_eq!(error.to_string(), format!("{rule} at byte 8: {kind}"));
+            assert_eq!(error.blame(), Blame::Bytes);
+        }
+        for (kind, words) in [(Kind::Integer, "an integer"), (Kind::Null, "null")] {
+            assert_eq!(kind.to_string(), words);
+        }
+    }
+
+    /// Where two tensors are concerned the place is told in the data, and whose fault it is not says no rule.
+    #[test]
+    fn errors_between_tensors_and_of_callers() {
+        let cases = [
+            (
+                ErrorKind::Gap { expected: 4, found: 6 },
+                "R5.gap at byte 8: expected the tensor to begin at 4 of the data, found 6: a gap",
+            ),
+            (
+                ErrorKind::Overlap { expected: 4, found: 2 },
+                "R5.overlap at byte 8: expected the tensor to begin at 4 of the data, found 2: an overlap",
+            ),
+            (ErrorKind::SlotsTooFew { needed: 3, lent: 2 }, "3 slots are needed, 2 were lent"),
+            (ErrorKind::SlotsNeeded { needed: 3 }, "this header is judged in 3 slots, not without"),
+            (ErrorKind::HeaderBytes { expected: 3, found: 2 }, "the header has 3 bytes, 2 were brought"),
+        ];
+        for (kind, words) in cases {
+            let error = Error::new(kind, 8);
+            assert_eq!(error.to_string(), words);
+            assert_eq!(error.blame() == Blame::Caller, error.rule().is_none());
+        }
+    }
+}

@@ -82,3 +82,58 @@ impl fmt::Display for Seems {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+    use std::string::ToString;
+
+    /// First bytes, and how what they seem to be is called.
+    const BEGINNINGS: [(&[u8], &str); 15] = [
+        (b"PK\x03\x04\x14\0", "a zip archive (PyTorch's .pt"),
+        (b"PK\x05\x06\0\0", "a zip archive (PyTorch's .pt"),
+        (b"\x80\x02}", "a Python pickle"),
+        (b"\x80\x05\x95", "a Python pickle"),
+        (b"GGUF\x03\0\0\0", "a GGUF model"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "a git-lfs pointer"),
+        (b"\n <!DOCTYPE html>", "a web page"),
+        (b"<HTML>", "a web page"),
+        (b"<head>", "a web page"),
+        (b"<?xml version", "a web page"),
+        (b"\x1f\x8b\x08", "a gzip file"),
+        (b"\x93NUMPY\x01\0", "a NumPy .npy array"),
+        (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+        (b"\x08\x01\x12\x07pytorch", "an ONNX model"),
+        (b"\x08\x1f\x42\x02", "an ONNX model"),
+    ];
+
+    #[test]
+    fn other_formats_are_known_by_their_first_bytes() {
+        for (first, words) in BEGINNINGS {
+            let seems = sniff(first).unwrap().to_string();
+            assert!(seems.starts_with(words), "{first:x?}: {seems}");
+        }
+    }
+
+    #[test]
+    fn beginnings_of_nothing_known() {
+        const UNKNOWN: [&[u8]; 12] = [
+            b"",
+            b"\x80",
+            b"\x80\x01}",
+            b"\x80\x06}",
+            b"\x08\0\x12",
+            b"\x08\x20\x12",
+            b"\x08\x01\x13",
+            b"\x08\x01",
+            b"GGU",
+            b"<htm",
+            b"<body>",
+            b"{\"a\":1}",
+        ];
+        for first in UNKNOWN {
+            assert_eq!(sniff(first), None, "{first:x?}");
+        }
+    }
+}

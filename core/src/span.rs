@@ -183,6 +183,34 @@ pub(crate) fn high_half(wide: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    extern crate std;
+    use std::string::ToString;
+
+    #[test]
+    fn spans_end_where_64_bits_do() {
+        // A begin, a length, and the end if there is one.
+        const CASES: [(u64, u64, Option<u64>); 6] = [
+            (0, 0, Some(0)),
+            (3, 0, Some(3)),
+            (3, 4, Some(7)),
+            (u64::MAX, 0, Some(u64::MAX)),
+            (u64::MAX - 1, 1, Some(u64::MAX)),
+            (u64::MAX, 1, None),
+        ];
+        for (begin, len, end) in CASES {
+            let told = (begin.to_string(), len.to_string());
+            let (offset, len) = (Offset::new(begin), ByteLen::new(len));
+            assert_eq!((offset.to_string(), len.to_string()), told);
+            assert_eq!(offset.checked_add(len), end.map(Offset::new));
+            let span = Span::at(offset, len);
+            assert_eq!(span, end.and_then(|end| Span::new(begin, end)));
+            assert_eq!(span.map(Span::begin), end.map(|_| offset));
+            assert_eq!(span.map(Span::end), end.map(Offset::new));
+            assert_eq!(span.map(Span::len), end.map(|_| len));
+            assert_eq!(span.map(Span::is_empty), end.map(|_| len.value() == 0));
+        }
+        assert_eq!(Span::new(4, 3), None);
+    }
 
     #[test]
     fn doubling_multiplies() {

@@ -372,3 +372,20 @@ impl<'h> Iterator for Members<'h> {
         if scan.stop.is_some() { None } else { Some(Member { key, key_at, value_at }) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shapes are what they say, however it is spelled.
+    #[test]
+    fn shapes_are_compared_by_their_dimensions() {
+        const SPELLED: [(&[u8], &[u8]); 4] =
+            [(b"[]", b"[ ]"), (b"[0]", b"[\t0]"), (b"[2,3]", b"[2 , 3],[4]"), (b"[3,2]", b"[\r\n3,2 ]")];
+        for (place, (one, _)) in SPELLED.iter().enumerate() {
+            for (other_place, (_, other)) in SPELLED.iter().enumerate() {
+                assert_eq!(Shape::new(one) == Shape::new(other), place == other_place);
+            }
+        }
+    }
+}

@@ -272,3 +272,47 @@ fn swap<T: Copy>(items: &mut [T], one: usize, other: usize) {
         *place = first;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+    use std::string::ToString;
+
+    /// What stands around a name in the header of one tensor without dimensions.
+    const AROUND: &str = r#"{"":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}"#;
+
+    #[test]
+    fn a_header_may_be_as_long_as_readers_accept() {
+        let longest = usize::try_from(HEADER_BYTES_MAX).unwrap();
+        let name = "n".repeat(longest + 1 - AROUND.len());
+        let plan = |name: &str| {
+            let mut specs = [TensorSpec::new(name, Dtype::U8, &[])];
+            Layout::plan(&mut specs, None)
+                .map(|layout| layout.header_len().value())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(plan(&name[1..]), Ok(HEADER_BYTES_MAX));
+        let refused = "W5: expected a header of at most 100000000 bytes, found 100000008";
+        assert_eq!(plan(&name), Err(refused.to_string()));
+    }
+
+    #[test]
+    fn refusals_say_what_was_expected_and_found() {
+        let name = "a\n";
+        let cases = [
+            (LayoutError::NameTwice { name }, r#"each name once, found "a\n" twice"#),
+            (LayoutError::NameReserved, "the name of a tensor, found __metadata__"),
+            (LayoutError::KeyTwice { key: name }, r#"each metadata key once, found "a\n" twice"#),
+            (LayoutError::Bits { name, found: 12 }, r#"a whole number of bytes for "a\n", found 12 bits"#),
+            (LayoutError::Overflow { name }, r#"a size that 64 bits can count, found "a\n" beyond"#),
+            (
+                LayoutError::HeaderTooLong { found: 100_000_008 },
+                "a header of at most 100000000 bytes, found 100000008",
+            ),
+        ];
+        for (error, words) in cases {
+            assert_eq!(error.to_string().strip_prefix("W5: expected "), Some(words));
+        }
+    }
+}

@@ -201,3 +201,30 @@ impl<'h> Notes<'h> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+    use std::string::ToString;
+
+    #[test]
+    fn notes_say_how_many_there_are() {
+        const WORDS: [(NoteKind, u64, &str); 11] = [
+            (NoteKind::HeaderLength, 1, "the header's length is no multiple of 8"),
+            (NoteKind::Alignment, 1, "1 tensor does not stand at a multiple of its element's size"),
+            (NoteKind::Alignment, 2, "2 tensors do not stand at a multiple of their element's size"),
+            (NoteKind::Padding, 3, "the header is padded with white space other than spaces"),
+            (NoteKind::NullMetadata, 1, "__metadata__ is null"),
+            (NoteKind::Order, 1, "1 tensor does not stand in the reference writer's order"),
+            (NoteKind::Order, 2, "2 tensors do not stand in the reference writer's order"),
+            (NoteKind::Name, 1, "1 name is empty or holds control characters"),
+            (NoteKind::Name, 2, "2 names are empty or hold control characters"),
+            (NoteKind::Rows, 1, "1 tensor has rows that end inside a byte"),
+            (NoteKind::Rows, 2, "2 tensors have rows that end inside a byte"),
+        ];
+        for (kind, count, words) in WORDS {
+            assert_eq!(Note { kind, at: Offset::new(8), name: None, count }.to_string(), words);
+        }
+    }
+}

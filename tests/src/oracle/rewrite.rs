@@ -65,6 +65,7 @@ fn canonical(model: &Model, tensors: &[&Tensor]) -> Option<(Vec<u8>, u64)> {
     assert_eq!(layout.header_len().value() % 8, 0);
     assert_eq!(layout.file_len().value(), front.len() as u64 + model.data_len);
     assert!(layout.tensors().iter().map(|spec| spec.span().begin().value()).is_sorted());
+    assert!(layout.tensors().iter().all(|spec| tensors[spec.place()].name == spec.name()));
     Some((front, layout.file_len().value()))
 }
 

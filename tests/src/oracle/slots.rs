@@ -16,7 +16,10 @@ use crate::twin::{Break, Model, Options};
 pub fn agree(bytes: &[u8], file_len: u64, options: &Options, verdict: &Result<Model, Break>) {
     let expected = told(verdict);
     let needed = match in_slots(bytes, file_len, options, &mut []) {
-        Err(Refused::Slots(needed)) => usize::try_from(needed).expect("a header in memory"),
+        Err(Refused::Slots(needed)) => {
+            assert!(!is_malformed(&expected), "{needed} slots wanted before {expected:?} is told");
+            usize::try_from(needed).expect("a header in memory")
+        }
         found => {
             same(&found, &expected, bytes);
             0
@@ -99,13 +102,19 @@ fn crowded_inside(bytes: &[u8]) -> bool {
     reread_inside(&members(bytes)) > (1 << 16)
 }
 
+/// Whether a rule is broken that is judged before it comes to slots.
+fn is_malformed(expected: &Result<Content, Break>) -> bool {
+    let rule = expected.as_ref().err().map_or("good", |found| found.rule);
+    ["R1.", "R2.start", "R2.utf8", "R2.json", "R2.trailing"].iter().any(|form| rule.starts_with(form))
+}
+
 /// Whether a header may be refused without slots: offsets do not ascend (if it comes to offsets), or there are too many
 /// names in no order, or too many keys in inner objects.
 fn may_need_slots(bytes: &[u8], expected: &Result<Content, Break>) -> bool {
-    let rule = expected.as_ref().err().map_or("good", |found| found.rule);
-    if ["R1.", "R2.start", "R2.utf8", "R2.json", "R2.trailing"].iter().any(|form| rule.starts_with(form)) {
+    if is_malformed(expected) {
         return false;
     }
+    let rule = expected.as_ref().err().map_or("good", |found| found.rule);
     let members = members(bytes);
     let entries: Vec<&Member> = members.iter().filter(|member| member.key != "__metadata__").collect();
     let runs = 1 + entries.windows(2).filter(|pair| pair[0].key >= pair[1].key).count();

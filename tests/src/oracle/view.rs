@@ -60,6 +60,8 @@ pub fn entries(bytes: &[u8], file_len: u64, model: &Model) {
 /// When it does not.
 pub fn again(bytes: &[u8], file_len: u64, model: &Model) {
     let header = header_of(bytes, file_len, &Options::default()).expect("the twin accepts");
+    let braces = header.text().iter().filter(|byte| **byte == b'{').count();
+    assert_eq!(header.slots_bound(), (braces - 1).min(header.text().len() / 49));
     assert!(header.slots_bound() >= model.tensors.len());
     let mut slots = vec![Slot::EMPTY; model.tensors.len()];
     let Ok(index) = Index::build(header, &mut slots) else { return };
@@ -110,7 +112,8 @@ fn name(name: JsonStr<'_>, tensor: &Tensor, bytes: &[u8]) {
     let said = tensor.name.as_str();
     assert!(name == said && name == *said, "{name:?} is not {said:?}");
     assert_eq!(name.to_string(), said);
-    assert!(name != format!("{said}x").as_str());
+    let longer = format!("{said}x");
+    assert!(name != longer.as_str() && name != *longer.as_str(), "{name:?} is {longer:?}");
     assert!(name.chars().eq(said.chars()) && name.bytes().eq(said.bytes()), "{name:?} is not {said:?}");
     let spelled = name.as_spelled();
     let begin = usize::try_from(tensor.name_at).expect("a header in memory") + 1;
