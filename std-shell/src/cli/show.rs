@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
     let index = model.index();
     let entry = index.get(&arguments.tensor).ok_or_else(|| unknown(arguments, &model))?;
     let picks = arguments.picks(&entry).map_err(Failure::Usage)?;
-    let form = if arguments.raw { Form::Codes } else { Form::ValueReader };
+    let form = if arguments.raw { Form::Codes } else { Form::Values };
     let part = Part::new(&model, entry, picks, arguments.slice.is_some(), form);
     match (arguments.stats, arguments.json) {
         (false, false) => human::values(screen, &part)?,

@@ -113,7 +113,7 @@ impl<'p> Grid<'p> {
         let (mut cells, dtype) = (Vec::new(), self.part.entry.dtype());
         self.part.each_block_of(runs, |block| {
             match self.part.form {
-                Form::ValueReader => cells.extend(block.numbers().map(|number: Number| Cell::value(&number))),
+                Form::Values => cells.extend(block.numbers().map(|number: Number| Cell::value(&number))),
                 Form::Codes => {
                     let complex = dtype == safestep_core::Dtype::C64;
                     cells.extend(block.codes().map(|code| Cell::code(code, dtype.bits(), complex)));
