@@ -240,8 +240,11 @@ fn round_to_odd(value: f64) -> f32 {
     f32::from_bits(if back.abs() > value.abs() { bits.wrapping_sub(1) | 1 } else { bits | 1 })
 }
 
-/// Whether there are as many bytes as so many elements take.
-pub(crate) fn check(dtype: Dtype, elements: usize, bytes: &[u8]) -> Result<(), NumbersError> {
+/// Whether there are as many bytes as so many elements take: what every function over slices asks first.
+///
+/// # Errors
+/// [`NumbersError::Length`] if there are not.
+pub fn check(dtype: Dtype, elements: usize, bytes: &[u8]) -> Result<(), NumbersError> {
     let (elements, found) = (count(elements), count(bytes.len()));
     let expected = dtype.total_bits(elements).filter(|bits| bits & 7 == 0).map(|bits| bits >> 3);
     if expected == Some(found) {
