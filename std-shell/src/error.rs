@@ -434,7 +434,7 @@ mod tests {
         let table = [
             (
                 Cause::Number(Box::new(BadNumber { tensor, error })),
-                r#"cannot write m: "a\nb": expected a value of F8_E4M3, found 449 in element 7: it is out of range"#,
+                r#"cannot write m: "a\nb": expected a value of F8_E4M3, found 449.0 in element 7: it is out of range"#,
                 Blame::Data,
             ),
             (

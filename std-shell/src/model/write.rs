@@ -85,7 +85,7 @@ pub enum Values<'a> {
 /// writer.write_values(Values::F32(&[1.0625, 250.0]), OutOfRange::Refuse)?;
 /// let error = writer.write_values(Values::F32(&[449.0]), OutOfRange::Refuse).unwrap_err();
 /// assert!(error.to_string().ends_with(
-///     "\"w\": expected a value of F8_E4M3, found 449 in element 2: it is out of range"
+///     "\"w\": expected a value of F8_E4M3, found 449.0 in element 2: it is out of range"
 /// ));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

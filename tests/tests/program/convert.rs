@@ -226,13 +226,13 @@ fn what_cannot_be_done_changes_nothing() {
             &["large", "old", "--to", "F8_E4M3"],
             1,
             number,
-            "F8_E4M3, found 449 in element 3: it is out of range\nwith --saturate ",
+            "F8_E4M3, found 449.0 in element 3: it is out of range\nwith --saturate ",
         ),
         (
             &["large", "large", "--to", "F4"],
             1,
             "safestep: cannot write large: ",
-            "F4, found 448 in element 2: it is out of range\nwith --saturate ",
+            "F4, found 448.0 in element 2: it is out of range\nwith --saturate ",
         ),
         (
             &["large", "old", "--to", "F6_E3M2", "--saturate"],
@@ -243,7 +243,7 @@ fn what_cannot_be_done_changes_nothing() {
         (
             &["in", "old", "--to", "F8_E8M0"],
             1,
-            "safestep: cannot write old: \"double\": expected a value of F8_E8M0, found -2 in element 1: a scale is above zero\n",
+            "safestep: cannot write old: \"double\": expected a value of F8_E8M0, found -2.0 in element 1: a scale is above zero\n",
             "",
         ),
         (

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::corners::{Ends, Grid};
 use super::{Form, Part, Picked};
-use crate::report::numbers::{Cell, Room, shortest};
+use crate::report::numbers::{Cell, Room};
 use crate::report::words::{about, bytes, grouped, shape, shortened, shown};
 use crate::report::{Palette, Screen, Trouble, histogram};
 
@@ -337,7 +337,7 @@ pub(crate) fn stats(screen: &mut Screen, part: &Part<'_>, stats: &Stats) -> Resu
     writeln!(screen.out)?;
     let counts = stats.counts;
     let found =
-        |number: Option<Number>| number.map_or_else(|| "none".to_string(), |number| shortest(&number));
+        |number: Option<Number>| number.map_or_else(|| "none".to_string(), |number| number.to_string());
     let rounded = |number: Option<f64>| found(number.map(|number| Number::F64(six_digits(number))));
     for (label, text) in [
         ("values", grouped(counts.elements)),
