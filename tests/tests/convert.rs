@@ -70,6 +70,8 @@ fn encode_one(value: Number, to: Dtype, beyond: OutOfRange) -> Result<u64, Refus
     };
     match (value, to) {
         (Number::F32(value), Dtype::F32) => Ok(value.to_bits().into()),
+        (Number::F32(value), Dtype::F64) if value.is_nan() => Ok(0x7FF8_0000_0000_0000),
+        (Number::F64(value), Dtype::F32) if value.is_nan() => Ok(0x7FC0_0000),
         (_, Dtype::F64) => Ok(wide.to_bits()),
         (Number::F64(value), Dtype::F32) => {
             let saturated = value.clamp(f32::MIN.into(), f32::MAX.into());
@@ -240,7 +242,7 @@ fn a_long_tensor_is_cut_nowhere() {
             let disk = disk();
             let error = converted(&file, to, OutOfRange::Refuse, &disk).unwrap_err().to_string();
             let words = format!(
-                "\"w\": expected a value of {to}, found -1000000000 in element {place}: it is out of range"
+                "\"w\": expected a value of {to}, found -1000000000.0 in element {place}: it is out of range"
             );
             assert!(error.ends_with(&words), "{error}");
             assert_eq!(model_on(&disk), b"old");
@@ -315,7 +317,7 @@ fn what_nobody_asked_for_is_not_converted() {
         (
             Dtype::F8E4M3,
             &[Values::F32(&[1.0, 449.0])],
-            &refused("F8_E4M3, found 449 in element 1: it is out of range"),
+            &refused("F8_E4M3, found 449.0 in element 1: it is out of range"),
         ),
         (
             Dtype::F8E4M3,
@@ -325,7 +327,7 @@ fn what_nobody_asked_for_is_not_converted() {
         (
             Dtype::F8E4M3,
             &[Values::Codes(Dtype::F8E4M3, &[0; 3]), Values::F32(&[-449.0])],
-            &refused("F8_E4M3, found -449 in element 3"),
+            &refused("F8_E4M3, found -449.0 in element 3"),
         ),
         (Dtype::F4, &[Values::F32(&[f32::NAN])], &refused("F4, found NaN in element 0: there is no NaN")),
         (
@@ -336,7 +338,7 @@ fn what_nobody_asked_for_is_not_converted() {
         (
             Dtype::F6E2M3,
             &[Values::F32(&eight[..5]), Values::F32(&[9.0])],
-            &refused("F6_E2M3, found 9 in element 5: it is out of range"),
+            &refused("F6_E2M3, found 9.0 in element 5: it is out of range"),
         ),
         (
             Dtype::F6E2M3,
@@ -346,14 +348,18 @@ fn what_nobody_asked_for_is_not_converted() {
         (
             Dtype::F8E8M0,
             &[Values::F32(&[1.0, 0.0])],
-            &refused("F8_E8M0, found 0 in element 1: a scale is above zero"),
+            &refused("F8_E8M0, found 0.0 in element 1: a scale is above zero"),
         ),
         (
             Dtype::U8,
             &[Values::F32(&[1.0, 2.5])],
             &refused("U8, found 2.5 in element 1: it would not be exact"),
         ),
-        (Dtype::I8, &[Values::Rounded(&[128.0])], &refused("I8, found 128 in element 0: it is out of range")),
+        (
+            Dtype::I8,
+            &[Values::Rounded(&[128.0])],
+            &refused("I8, found 128.0 in element 0: it is out of range"),
+        ),
         (Dtype::F32, &[Values::F32(&[1.0; 9])], "W5: expected at most 8 more elements for \"w\", found 9"),
         (
             Dtype::F4,

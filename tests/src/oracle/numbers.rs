@@ -261,6 +261,7 @@ fn f32_of(number: &Number) -> Wanted {
 
 fn f64_of(number: &Number) -> Wanted {
     match number {
+        Number::F32(value) if value.is_nan() => Wanted::Bits(0x7FF8_0000_0000_0000),
         Number::F32(value) => Wanted::Bits(f64::from(*value).bits()),
         Number::F64(value) => Wanted::Bits(value.bits()),
         Number::Bool(_) | Number::Complex(_) => Wanted::No,
