@@ -123,6 +123,11 @@ fn elements(dtype: Dtype, count: usize, bytes: &[u8]) {
             number(dtype, bytes, index).expect("an element")
         })
         .collect();
+    // A truth value, or the number that the byte is; in slices neither becomes any other number.
+    let numbers: Vec<Number> = match dtype {
+        Dtype::Bool => numbers.iter().zip(bytes).map(|(number, byte)| truth(*number, *byte)).collect(),
+        _ => numbers,
+    };
     for index in [count as u64, u64::MAX / 8, u64::MAX] {
         assert_eq!((code(dtype, bytes, index), number(dtype, bytes, index)), (None, None), "{dtype} {index}");
     }
@@ -165,6 +170,12 @@ fn elements(dtype: Dtype, count: usize, bytes: &[u8]) {
     } else {
         refused_type(found);
     }
+}
+
+fn truth(number: Number, byte: u8) -> Number {
+    let expected = if byte > 1 { Number::Unsigned(byte.into()) } else { Number::Bool(byte == 1) };
+    assert_eq!(number, expected);
+    Number::Bool(byte > 0)
 }
 
 /// What a number is to become.

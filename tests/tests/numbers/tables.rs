@@ -441,8 +441,8 @@ fn numbers_and_refusals_are_shown_in_few_words() {
     }
     let mut bytes = [0; 2];
     let rows = [
-        (0.0, "0 in element 1: a scale is above zero"),
-        (-1.0, "-1 in element 1: a scale is above zero"),
+        (0.0, "0.0 in element 1: a scale is above zero"),
+        (-1.0, "-1.0 in element 1: a scale is above zero"),
         (f32::NEG_INFINITY, "-inf in element 1: a scale is above zero"),
         (f32::INFINITY, "inf in element 1: it is out of range"),
     ];
