@@ -3,6 +3,7 @@
 //! A checkpoint that was narrowed by accident still loads, and its run still goes on, only worse. So values become what the
 //! plan says and nothing else; a value that does not fit names itself, wherever a piece was cut; and the old file stays.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use safestep::{
     convert,
 };
 use safestep_core::numbers::{self, Format, Number, OutOfRange, Refusal};
-use safestep_core::{Dtype, Limits};
+use safestep_core::{Dtype, Entry, Limits};
 use safestep_tests::disk_faults::{EIO, ENOSPC, Fault, Image, SimulatedDisk, Standing};
 
 fn tensor(name: &str, dtype: Dtype, shape: &[u64]) -> TensorPlan {
@@ -201,6 +202,21 @@ fn every_float_becomes_every_other_as_the_naive_twin_says() {
         }
     }
     assert!(refusals > 60, "{refusals}");
+}
+
+#[test]
+fn each_tensor_is_asked_for_once() {
+    let room = tempfile::tempdir().unwrap();
+    let path = room.path().join("in");
+    fs::write(&path, file_of("w", Dtype::F32, &[0; 8])).unwrap();
+    let model = Model::open(&path, Access::Read, Limits::default()).unwrap();
+    let asked = Cell::new(0);
+    let target = |_: &Entry<'_>| {
+        asked.set(asked.get() + 1);
+        Dtype::F16
+    };
+    convert(&disk(), &model, Path::new("model"), &target, OutOfRange::Refuse, &mut |_, _| ()).unwrap();
+    assert_eq!(asked.get(), 1);
 }
 
 /// Longer than all buffers, so that no place is special.
