@@ -8,7 +8,7 @@ pub(super) struct Cell {
     pub(super) text: String,
     /// What goes before the place where cells are aligned; without it the ends are.
     point: Option<usize>,
-    /// NaN or infinite.
+    /// NaN, infinite, or marked.
     pub(super) odd: bool,
 }
 
@@ -35,6 +35,11 @@ impl Cell {
             _ if !finite => odd(true),
             _ => Self::pointed(number.to_string()),
         }
+    }
+
+    /// A number that should not be there.
+    pub(super) fn marked(number: &Number) -> Self {
+        Self { text: format!("{number}!"), point: None, odd: true }
     }
 
     /// The text of a decimal number.

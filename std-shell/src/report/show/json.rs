@@ -125,6 +125,9 @@ pub(crate) fn stats(screen: &mut Screen, part: &Part<'_>, stats: &Stats) -> Resu
         "{{\"of\":\"{of}\",\"elements\":{elements},\"zeros\":{zeros},\"nan\":{nan},\
          \"positive_infinities\":{positive_infinities},\"negative_infinities\":{negative_infinities}"
     )?;
+    if part.entry.dtype() == Dtype::Bool {
+        write!(out, ",\"not_boolean\":{}", stats.counts.not_boolean)?;
+    }
     let numbers = [
         ("min", stats.min),
         ("max", stats.max),
