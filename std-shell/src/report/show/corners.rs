@@ -123,7 +123,7 @@ impl<'p> Grid<'p> {
         self.part.each_block_of(runs, |block| {
             match self.part.form {
                 Form::Values if dtype == Dtype::Bool => {
-                    cells.extend(block.numbers().map(|number| self.truth(&number)))
+                    cells.extend(block.numbers().map(|number| self.truth(&number)));
                 }
                 Form::Values => cells.extend(block.numbers().map(|number| text::Cell::value(&number))),
                 Form::Codes => {
