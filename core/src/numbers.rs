@@ -49,4 +49,5 @@ pub use slice::{
 /// The loops over slices of one format, for who compiles them for a machine of their own choice.
 pub mod portable {
     pub use super::float::{decode, encode};
+    pub use super::slice::check;
 }

@@ -1,4 +1,4 @@
-//! Slices of numbers become a table of speeds: every format, both ways, on every path of this machine, beside memcpy and
+//! Slices of numbers become a table of speeds: every format, both ways, at every level of this machine, beside memcpy and
 //! the crates that do the same; and what was promised of them.
 //!
 //! `cargo bench -p safestep --bench numbers` runs everything; behind `--`, `--quick` takes few samples, `--only TEXT` times
@@ -19,6 +19,8 @@ mod peers;
 mod race;
 #[path = "header/report.rs"]
 mod report;
+#[path = "numbers/widened.rs"]
+mod widened;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -306,13 +306,47 @@ impl fmt::Display for Cause {
 pub struct BadNumber {
     /// The tensor's name.
     pub tensor: String,
+    /// Its dimensions, outermost first.
+    pub shape: Vec<u64>,
     /// The number, its place among all the tensor's elements, and what is wrong with it.
     pub error: ValueError,
 }
 
 impl fmt::Display for BadNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\": {}", terminal_safe(&self.tensor), self.error)
+        let ValueError { dtype, index, value, refusal } = self.error;
+        let tensor = terminal_safe(&self.tensor);
+        write!(f, "\"{tensor}\": expected a value of {dtype}, found {value} in element {index}")?;
+        // Of a vector the index says it all.
+        if self.shape.len() > 1 {
+            write!(f, ", {}", ends(&Coordinates { shape: &self.shape, index }, LONGEST_COORDINATES))?;
+        }
+        write!(f, ": {refusal}")
+    }
+}
+
+/// Room for rank 8 and large dimensions; a hostile tensor has millions of them.
+const LONGEST_COORDINATES: usize = 64;
+
+/// Where in each dimension an element is: `[1, 2]`.
+struct Coordinates<'s> {
+    shape: &'s [u64],
+    index: u64,
+}
+
+impl fmt::Display for Coordinates<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The elements from one place in a dimension to the next. A tensor with elements has no dimension of 0.
+        let mut stride = self.shape.iter().fold(1, |product: u64, &dim| product.saturating_mul(dim));
+        let mut rest = self.index;
+        let mut separator = "[";
+        for dim in self.shape {
+            stride /= (*dim).max(1);
+            write!(f, "{separator}{}", rest / stride.max(1))?;
+            rest %= stride.max(1);
+            separator = ", ";
+        }
+        f.write_str("]")
     }
 }
 
@@ -430,11 +464,19 @@ mod tests {
             refusal: Refusal::OutOfRange,
         };
         let tensor = "a\nb".to_string();
+        let number = |shape: &[u64]| {
+            Cause::Number(Box::new(BadNumber { tensor: tensor.clone(), shape: shape.to_vec(), error }))
+        };
         let unasked = Cause::Unasked { tensor: tensor.clone(), expected: Dtype::F32, found: Dtype::F64 };
         let table = [
             (
-                Cause::Number(Box::new(BadNumber { tensor, error })),
-                r#"cannot write m: "a\nb": expected a value of F8_E4M3, found 449 in element 7: it is out of range"#,
+                number(&[8]),
+                r#"cannot write m: "a\nb": expected a value of F8_E4M3, found 449.0 in element 7: it is out of range"#,
+                Blame::Data,
+            ),
+            (
+                number(&[2, 1, 5]),
+                r#"cannot write m: "a\nb": expected a value of F8_E4M3, found 449.0 in element 7, [1, 0, 2]: it is out of range"#,
                 Blame::Data,
             ),
             (

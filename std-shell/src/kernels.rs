@@ -1,6 +1,6 @@
 //! Bytes become f32 and f32 become bytes as the core says, in loops for the machine at hand.
 //!
-//! [`Path::best`] is chosen once, at run time. Every path gives the same bits as the core's own loops: what a kernel does
+//! [`Level::best`] is chosen once, at run time. Every level gives the same bits as the core's own loops: what a kernel does
 //! not take (a NaN, a value out of range, the end of a slice) goes block by block through the core's, compiled for
 //! the same machine, and every error is the core's own.
 //!
@@ -12,12 +12,10 @@
     expect(unsafe_code, reason = "what a machine has is known at run time only; the proofs are inside")
 )]
 
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::{__m512i, _mm512_stream_si512};
 use std::sync::OnceLock;
 
 use safestep_core::Dtype;
-use safestep_core::numbers::{self, NumbersError, OutOfRange};
+use safestep_core::numbers::{self, NumbersError, OutOfRange, portable};
 
 /// Whether a kernel did it, for the format of that dtype; none does if the dtype is no float of at most 16 bits.
 #[cfg(target_arch = "x86_64")]
@@ -34,6 +32,13 @@ macro_rules! with_format {
     };
 }
 
+/// Whether the machine has all of these. The lists name what the kernels' `target_feature` names, and what that implies for
+/// the compiler (`rustc --print cfg -C target-feature=...`); a test holds the one against the other.
+#[cfg(target_arch = "x86_64")]
+macro_rules! detected {
+    ($($feature:tt)+) => { true $( && is_x86_feature_detected!($feature) )+ };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod fields;
 #[cfg(target_arch = "x86_64")]
@@ -44,7 +49,7 @@ mod avx512;
 /// A set of instructions that the loops are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Path {
+pub enum Level {
     /// What every machine of the target has: SSE2 on x86-64, NEON on aarch64.
     Portable,
     /// x86-64 with AVX2 and F16C.
@@ -53,19 +58,19 @@ pub enum Path {
     Avx512,
 }
 
-impl Path {
+impl Level {
     /// All of them, the plainest first.
-    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
+    pub const ALL: &'static [Self] = &[Self::Portable, Self::Avx2, Self::Avx512];
 
     /// Those of this machine, the plainest first.
     pub fn available() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|path| path.is_available())
+        Self::ALL.iter().copied().filter(|level| level.is_available())
     }
 
     /// The fastest of this machine.
     #[must_use]
     pub fn best() -> Self {
-        static BEST: OnceLock<Path> = OnceLock::new();
+        static BEST: OnceLock<Level> = OnceLock::new();
         *BEST.get_or_init(|| Self::available().last().unwrap_or(Self::Portable))
     }
 
@@ -75,33 +80,30 @@ impl Path {
         match self {
             Self::Portable => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c"),
+            Self::Avx2 => detected!("sse3" "ssse3" "sse4.1" "sse4.2" "avx" "avx2" "f16c"),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
                 Self::Avx2.is_available()
-                    && is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("avx512vbmi")
+                    && detected!("fma" "avx512f" "avx512bw" "avx512dq" "avx512vl" "avx512vbmi")
             }
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx2 | Self::Avx512 => false,
         }
     }
 
-    /// [`decode_f32`] on this path; on the portable one if the machine does not have it.
+    /// [`decode_f32`] at this level; at the portable one if the machine does not have it.
     ///
     /// # Errors
     /// As [`numbers::decode_f32`].
     pub fn decode_f32(self, dtype: Dtype, bytes: &[u8], values: &mut [f32]) -> Result<(), NumbersError> {
-        if fits(dtype, values.len(), bytes.len()) && self.decode(dtype, bytes, values) {
+        portable::check(dtype, values.len(), bytes)?;
+        if self.decode(dtype, bytes, values) {
             return Ok(());
         }
         numbers::decode_f32(dtype, bytes, values)
     }
 
-    /// [`encode_f32`] on this path; on the portable one if the machine does not have it.
+    /// [`encode_f32`] at this level; at the portable one if the machine does not have it.
     ///
     /// # Errors
     /// As [`numbers::encode_f32`].
@@ -112,7 +114,8 @@ impl Path {
         bytes: &mut [u8],
         beyond: OutOfRange,
     ) -> Result<(), NumbersError> {
-        if fits(dtype, values.len(), bytes.len()) && self.encode(values, dtype, bytes, beyond) {
+        portable::check(dtype, values.len(), bytes)?;
+        if self.encode(values, dtype, bytes, beyond) {
             return Ok(());
         }
         numbers::encode_f32(values, dtype, bytes, beyond)
@@ -171,7 +174,7 @@ impl Path {
     }
 }
 
-/// Decodes elements to f32, exactly, as [`numbers::decode_f32`] does, on the [best path](Path::best).
+/// Decodes elements to f32, exactly, as [`numbers::decode_f32`] does, at the [best level](Level::best).
 ///
 /// # Errors
 /// As [`numbers::decode_f32`].
@@ -186,10 +189,10 @@ impl Path {
 /// # Ok::<(), safestep::safestep_core::numbers::NumbersError>(())
 /// ```
 pub fn decode_f32(dtype: Dtype, bytes: &[u8], values: &mut [f32]) -> Result<(), NumbersError> {
-    Path::best().decode_f32(dtype, bytes, values)
+    Level::best().decode_f32(dtype, bytes, values)
 }
 
-/// Encodes f32 values as that dtype, as [`numbers::encode_f32`] does, on the [best path](Path::best).
+/// Encodes f32 values as that dtype, as [`numbers::encode_f32`] does, at the [best level](Level::best).
 ///
 /// # Errors
 /// As [`numbers::encode_f32`].
@@ -199,30 +202,37 @@ pub fn encode_f32(
     bytes: &mut [u8],
     beyond: OutOfRange,
 ) -> Result<(), NumbersError> {
-    Path::best().encode_f32(values, dtype, bytes, beyond)
-}
-
-/// Whether so many elements take so many bytes.
-fn fits(dtype: Dtype, elements: usize, bytes: usize) -> bool {
-    let bits = u64::try_from(elements).ok().and_then(|elements| dtype.total_bits(elements));
-    bits.is_some_and(|bits| bits.is_multiple_of(8) && usize::try_from(bits / 8) == Ok(bytes))
+    Level::best().encode_f32(values, dtype, bytes, beyond)
 }
 
 /// Types of which every pattern of bits is a value, and all of whose bytes belong to it.
+///
+/// # Safety
+/// Just that: [`load`] makes a value of any bytes, and [`store`] any bytes of a value. So no padding, no pattern that means
+/// nothing, no pointer.
 #[cfg(target_arch = "x86_64")]
-trait Plain: Copy {}
+unsafe trait Plain: Copy {}
 
 #[cfg(target_arch = "x86_64")]
 mod plain {
     use core::arch::x86_64::{__m128i, __m256, __m256i, __m512, __m512i};
 
-    impl<const N: usize> super::Plain for [u8; N] {}
-    impl<const N: usize> super::Plain for [f32; N] {}
-    impl super::Plain for __m128i {}
-    impl super::Plain for __m256 {}
-    impl super::Plain for __m256i {}
-    impl super::Plain for __m512 {}
-    impl super::Plain for __m512i {}
+    use super::Plain;
+
+    // SAFETY: bytes are bytes, and an array has no padding.
+    unsafe impl<const N: usize> Plain for [u8; N] {}
+    // SAFETY: every pattern of 32 bits is an f32, and an array has no padding.
+    unsafe impl<const N: usize> Plain for [f32; N] {}
+    // SAFETY: a vector of 128 bits is these bits, whatever they are.
+    unsafe impl Plain for __m128i {}
+    // SAFETY: as above, of 256 bits.
+    unsafe impl Plain for __m256 {}
+    // SAFETY: as above.
+    unsafe impl Plain for __m256i {}
+    // SAFETY: as above, of 512 bits.
+    unsafe impl Plain for __m512 {}
+    // SAFETY: as above.
+    unsafe impl Plain for __m512i {}
 }
 
 /// The vector that stands in an array, at any alignment.
@@ -245,20 +255,46 @@ fn store<A: Plain, V: Plain>(array: &mut A, vector: V) {
     unsafe { core::ptr::from_mut(array).cast::<V>().write_unaligned(vector) }
 }
 
-/// Puts a vector into an array; past the caches, if it streams and the array is a line of memory. Whoever streams ends with
-/// `_mm_sfence`.
+/// What is written past the caches is in order with nothing else until a fence; here nobody can forget it.
 #[cfg(target_arch = "x86_64")]
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn put<A: Plain>(array: &mut A, vector: __m512i, streams: bool) {
-    const { assert!(size_of::<A>() == size_of::<__m512i>()) };
-    let place = core::ptr::from_mut(array).cast::<__m512i>();
-    if streams && place.is_aligned() {
-        // SAFETY: the reference is good for writing the bytes of an `A`, of which a vector has as many; the place was found
-        // aligned; and any bytes are an `A`, since it is plain. Until the fence nothing else may touch those bytes: the
-        // kernels that stream write each line once, hold the slice borrowed, and end with the fence on every way out.
-        unsafe { _mm512_stream_si512(place, vector) };
-    } else {
-        store(array, vector);
+mod stream {
+    use core::arch::x86_64::{__m512i, _mm_sfence, _mm512_stream_si512};
+
+    use super::{Plain, store};
+
+    /// Leave to write past the caches. Only [`fenced`] makes it, and lends it; when it is gone, the fence was set.
+    pub(super) struct Streaming(());
+
+    impl Drop for Streaming {
+        fn drop(&mut self) {
+            // SAFETY: the function needs SSE, without which there is no x86-64.
+            unsafe { _mm_sfence() };
+        }
+    }
+
+    /// Does the work, with leave to stream if `streams`. All that it wrote stands in its place for everybody when this
+    /// returns, on every way out of the work.
+    #[inline]
+    pub(super) fn fenced<T>(streams: bool, work: impl FnOnce(Option<&Streaming>) -> T) -> T {
+        let streaming = streams.then(|| Streaming(()));
+        work(streaming.as_ref())
+    }
+
+    /// Puts a vector into an array; past the caches, if there is leave and the array is a line of memory.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn put<A: Plain>(array: &mut A, vector: __m512i, streaming: Option<&Streaming>) {
+        const { assert!(size_of::<A>() == size_of::<__m512i>()) };
+        let place = core::ptr::from_mut(array).cast::<__m512i>();
+        if streaming.is_some() && place.is_aligned() {
+            // SAFETY: the reference is good for writing the bytes of an `A`, of which a vector has as many; the place was
+            // found aligned; and any bytes are an `A`, since it is plain. The write is in order with later ones only
+            // after a fence: this thread sees it all the same, and other threads learn of the slice only from one who
+            // has it back from `fenced`, which sets the fence before it returns. The leave cannot outlive that, nor be
+            // forgotten, for it is only lent.
+            unsafe { _mm512_stream_si512(place, vector) };
+        } else {
+            store(array, vector);
+        }
     }
 }

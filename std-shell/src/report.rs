@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use safestep::{BadFile, Cause, Converted, ConvertedPair, Error, Model, terminal_safe};
 use safestep_core::{Dtype, Entry, Notes};
 
@@ -176,7 +176,7 @@ impl Screen {
 
     /// A bar that shows how far a long piece of work is, if somebody watches.
     pub(crate) fn bar(&self) -> Bar {
-        Bar { began: self.watched.then(Instant::now), bar: None }
+        Bar { watched: self.watched, begun: None }
     }
 }
 
@@ -225,33 +225,68 @@ impl Palette {
 
 /// How far a rewrite or a conversion is, on standard error. What is over in a moment gets no bar.
 pub(crate) struct Bar {
-    /// None: nobody watches.
-    began: Option<Instant>,
-    bar: Option<ProgressBar>,
+    watched: bool,
+    begun: Option<Begun>,
+}
+
+/// A bar from the beginning of the work on, so that its rate is the work's; it is seen only after a moment.
+struct Begun {
+    at: Instant,
+    bar: ProgressBar,
+    shown: bool,
 }
 
 impl Bar {
     /// Takes the bar away.
     pub(crate) fn clear(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
+        if let Some(begun) = self.begun.take() {
+            begun.bar.finish_and_clear();
         }
     }
 
     /// `done` of `total` bytes are through.
     pub(crate) fn progress(&mut self, done: u64, total: u64) {
-        let Some(elapsed) = self.began.map(|began| began.elapsed()) else { return };
-        if elapsed > MOMENT {
-            let bar = self.bar.get_or_insert_with(|| {
-                let style =
-                    ProgressStyle::with_template(BAR).unwrap_or_else(|_| ProgressStyle::default_bar());
-                ProgressBar::new(total).with_style(style).with_elapsed(elapsed)
-            });
-            bar.set_position(done);
+        if !self.watched {
+            return;
         }
+        let begun = self.begun.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template(BAR).unwrap_or_else(|_| ProgressStyle::default_bar());
+            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+            Begun { at: Instant::now(), bar: bar.with_style(style), shown: false }
+        });
+        if !begun.shown && begun.at.elapsed() > MOMENT {
+            begun.bar.set_draw_target(ProgressDrawTarget::stderr());
+            begun.shown = true;
+        }
+        begun.bar.set_position(done);
     }
 }
 
 const MOMENT: Duration = Duration::from_millis(300);
 
 const BAR: &str = "{wide_bar} {percent:>3} %  {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was done before the bar was seen was not done in no time.
+    #[test]
+    fn the_rate_of_a_bar_is_that_of_the_work() {
+        let mut bar = Bar { watched: true, begun: None };
+        let began = Instant::now();
+        bar.progress(0, 1 << 40);
+        while began.elapsed() < MOMENT * 2 {
+            std::thread::sleep(Duration::from_millis(20));
+            let done = (began.elapsed().as_secs_f64() * 1e9) as u64;
+            bar.progress(done, 1 << 40);
+            let rate = bar.begun.as_ref().map_or(0.0, |begun| begun.bar.per_sec());
+            assert!(rate < 2e9, "{rate}");
+        }
+        assert!(bar.begun.as_ref().is_some_and(|begun| begun.shown));
+        bar.clear();
+        let mut unwatched = Bar { watched: false, begun: None };
+        unwatched.progress(1, 2);
+        assert!(unwatched.begun.is_none());
+    }
+}

@@ -3,6 +3,7 @@
 //! A checkpoint that was narrowed by accident still loads, and its run still goes on, only worse. So values become what the
 //! plan says and nothing else; a value that does not fit names itself, wherever a piece was cut; and the old file stays.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use safestep::{
     convert,
 };
 use safestep_core::numbers::{self, Format, Number, OutOfRange, Refusal};
-use safestep_core::{Dtype, Limits};
+use safestep_core::{Dtype, Entry, Limits};
 use safestep_tests::disk_faults::{EIO, ENOSPC, Fault, Image, SimulatedDisk, Standing};
 
 fn tensor(name: &str, dtype: Dtype, shape: &[u64]) -> TensorPlan {
@@ -70,6 +71,8 @@ fn encode_one(value: Number, to: Dtype, beyond: OutOfRange) -> Result<u64, Refus
     };
     match (value, to) {
         (Number::F32(value), Dtype::F32) => Ok(value.to_bits().into()),
+        (Number::F32(value), Dtype::F64) if value.is_nan() => Ok(0x7FF8_0000_0000_0000),
+        (Number::F64(value), Dtype::F32) if value.is_nan() => Ok(0x7FC0_0000),
         (_, Dtype::F64) => Ok(wide.to_bits()),
         (Number::F64(value), Dtype::F32) => {
             let saturated = value.clamp(f32::MIN.into(), f32::MAX.into());
@@ -201,6 +204,21 @@ fn every_float_becomes_every_other_as_the_naive_twin_says() {
     assert!(refusals > 60, "{refusals}");
 }
 
+#[test]
+fn each_tensor_is_asked_for_once() {
+    let room = tempfile::tempdir().unwrap();
+    let path = room.path().join("in");
+    fs::write(&path, file_of("w", Dtype::F32, &[0; 8])).unwrap();
+    let model = Model::open(&path, Access::Read, Limits::default()).unwrap();
+    let asked = Cell::new(0);
+    let target = |_: &Entry<'_>| {
+        asked.set(asked.get() + 1);
+        Dtype::F16
+    };
+    convert(&disk(), &model, Path::new("model"), &target, OutOfRange::Refuse, &mut |_, _| ()).unwrap();
+    assert_eq!(asked.get(), 1);
+}
+
 /// Longer than all buffers, so that no place is special.
 #[test]
 fn a_long_tensor_is_cut_nowhere() {
@@ -240,7 +258,7 @@ fn a_long_tensor_is_cut_nowhere() {
             let disk = disk();
             let error = converted(&file, to, OutOfRange::Refuse, &disk).unwrap_err().to_string();
             let words = format!(
-                "\"w\": expected a value of {to}, found -1000000000 in element {place}: it is out of range"
+                "\"w\": expected a value of {to}, found -1000000000.0 in element {place}: it is out of range"
             );
             assert!(error.ends_with(&words), "{error}");
             assert_eq!(model_on(&disk), b"old");
@@ -315,7 +333,7 @@ fn what_nobody_asked_for_is_not_converted() {
         (
             Dtype::F8E4M3,
             &[Values::F32(&[1.0, 449.0])],
-            &refused("F8_E4M3, found 449 in element 1: it is out of range"),
+            &refused("F8_E4M3, found 449.0 in element 1: it is out of range"),
         ),
         (
             Dtype::F8E4M3,
@@ -325,7 +343,7 @@ fn what_nobody_asked_for_is_not_converted() {
         (
             Dtype::F8E4M3,
             &[Values::Codes(Dtype::F8E4M3, &[0; 3]), Values::F32(&[-449.0])],
-            &refused("F8_E4M3, found -449 in element 3"),
+            &refused("F8_E4M3, found -449.0 in element 3"),
         ),
         (Dtype::F4, &[Values::F32(&[f32::NAN])], &refused("F4, found NaN in element 0: there is no NaN")),
         (
@@ -336,7 +354,7 @@ fn what_nobody_asked_for_is_not_converted() {
         (
             Dtype::F6E2M3,
             &[Values::F32(&eight[..5]), Values::F32(&[9.0])],
-            &refused("F6_E2M3, found 9 in element 5: it is out of range"),
+            &refused("F6_E2M3, found 9.0 in element 5: it is out of range"),
         ),
         (
             Dtype::F6E2M3,
@@ -346,14 +364,18 @@ fn what_nobody_asked_for_is_not_converted() {
         (
             Dtype::F8E8M0,
             &[Values::F32(&[1.0, 0.0])],
-            &refused("F8_E8M0, found 0 in element 1: a scale is above zero"),
+            &refused("F8_E8M0, found 0.0 in element 1: a scale is above zero"),
         ),
         (
             Dtype::U8,
             &[Values::F32(&[1.0, 2.5])],
             &refused("U8, found 2.5 in element 1: it would not be exact"),
         ),
-        (Dtype::I8, &[Values::Rounded(&[128.0])], &refused("I8, found 128 in element 0: it is out of range")),
+        (
+            Dtype::I8,
+            &[Values::Rounded(&[128.0])],
+            &refused("I8, found 128.0 in element 0: it is out of range"),
+        ),
         (Dtype::F32, &[Values::F32(&[1.0; 9])], "W5: expected at most 8 more elements for \"w\", found 9"),
         (
             Dtype::F4,

@@ -15,6 +15,9 @@ impl Format for Bf16 {
     const DTYPE: Dtype = Dtype::Bf16;
     const PACKING: Packing = Packing::Pair;
     const LARGEST: f32 = f32::from_bits(0x7F7F_0000);
+    const EXPONENT_BITS: u32 = 8;
+    const MANTISSA_BITS: u32 = 7;
+    const BIAS: u32 = 127;
 
     #[inline(always)]
     fn decode(code: u16) -> f32 {

@@ -36,8 +36,8 @@ pub const BLOCK_ELEMENTS: usize = 32;
 /// A scale of NaN makes the whole block NaN.
 ///
 /// # Errors
-/// [`NumbersError::Length`] if bytes or scales are not those of `values.len()` elements; [`NumbersError::Type`] for
-/// another dtype.
+/// [`NumbersError::Scales`] or [`NumbersError::Length`] if scales or bytes are not those of `values.len()` elements;
+/// [`NumbersError::Type`] for another dtype.
 ///
 /// ```
 /// use safestep_core::{Dtype, numbers::decode_blocks};
@@ -52,8 +52,8 @@ pub fn decode_blocks(
     bytes: &[u8],
     values: &mut [f32],
 ) -> Result<(), NumbersError> {
-    check(dtype, values.len(), bytes)?;
     check_scales(values.len(), scales)?;
+    check(dtype, values.len(), bytes)?;
     with_element!(dtype, F => float::decode::<F>(bytes, values));
     for (block, &scale) in values.chunks_mut(BLOCK_ELEMENTS).zip(scales) {
         let scale = F8E8M0::decode(scale.into());
@@ -69,16 +69,16 @@ pub fn decode_blocks(
 /// A block of zeros has the least scale.
 ///
 /// # Errors
-/// [`NumbersError::Length`] and [`NumbersError::Type`] as [`decode_blocks`]; [`NumbersError::Value`] for infinity, and for
-/// NaN where the element format has none.
+/// [`NumbersError::Scales`], [`NumbersError::Length`] and [`NumbersError::Type`] as [`decode_blocks`];
+/// [`NumbersError::Value`] for infinity, and for NaN where the element format has none.
 pub fn encode_blocks(
     values: &[f32],
     dtype: Dtype,
     scales: &mut [u8],
     bytes: &mut [u8],
 ) -> Result<(), NumbersError> {
-    check(dtype, values.len(), bytes)?;
     check_scales(values.len(), scales)?;
+    check(dtype, values.len(), bytes)?;
     let refused = with_element!(dtype, F => encode_all::<F>(values, scales, bytes));
     refused.map_or(Ok(()), |(place, value)| {
         let refusal = if value.is_nan() { Refusal::NotANumber } else { Refusal::OutOfRange };
@@ -130,5 +130,5 @@ fn check_scales(elements: usize, scales: &[u8]) -> Result<(), NumbersError> {
     if expected == Some(found) {
         return Ok(());
     }
-    Err(NumbersError::Length { dtype: Dtype::F8E8M0, elements, expected, found })
+    Err(NumbersError::Scales { elements, expected, found })
 }

@@ -27,6 +27,8 @@ pub fn code(dtype: Dtype, bytes: &[u8], index: u64) -> Option<u64> {
 
 /// One element as a number: element `index` of `bytes`, or `None` if it is not there.
 ///
+/// A byte of BOOL that is neither 0 nor 1 is no truth value: it is the unsigned number that it is.
+///
 /// ```
 /// use safestep_core::{Dtype, numbers::{Number, number}};
 /// assert_eq!(number(Dtype::F8E4M3, &[0x38, 0x7E], 1), Some(Number::F32(448.0)));
@@ -39,7 +41,8 @@ pub fn number(dtype: Dtype, bytes: &[u8], index: u64) -> Option<Number> {
     let half = u16::from_le_bytes([a, b]);
     let [low, high] = [[a, b, c, d], [e, f, g, h]];
     Some(match dtype {
-        Dtype::Bool => Number::Bool(a != 0),
+        Dtype::Bool if a > 1 => Number::Unsigned(code),
+        Dtype::Bool => Number::Bool(a == 1),
         Dtype::U8 | Dtype::U16 | Dtype::U32 | Dtype::U64 => Number::Unsigned(code),
         Dtype::I8 => Number::Signed(i8::from_le_bytes([a]).into()),
         Dtype::I16 => Number::Signed(i16::from_le_bytes([a, b]).into()),

@@ -53,9 +53,18 @@ pub enum NumbersError {
         dtype: Dtype,
         /// How many elements there are.
         elements: u64,
-        /// How many bytes they take; `None` if they end inside a byte, or are more than 2^64 - 1 bytes.
+        /// How many bytes they take; `None` if they end inside a byte, or are more than 2^64 - 1 bits.
         expected: Option<u64>,
         /// How many bytes there are.
+        found: u64,
+    },
+    /// The scales are not those of so many elements, which have one for each block of 32.
+    Scales {
+        /// How many elements there are.
+        elements: u64,
+        /// How many scales they have; `None` if they end inside a block.
+        expected: Option<u64>,
+        /// How many scales there are.
         found: u64,
     },
     /// The dtype's elements do not become numbers of this type, or the other way round.
@@ -77,11 +86,19 @@ impl fmt::Display for NumbersError {
             Self::Length { dtype, elements, expected: Some(expected), found } => {
                 write!(f, "expected {expected} bytes for {elements} elements of {dtype}, found {found}")
             }
-            Self::Length { dtype, elements, expected: None, found } => {
-                write!(
+            Self::Length { dtype, elements, expected: None, found } => match group(*dtype) {
+                1 => write!(f, "expected elements of {dtype} in at most 2^64 - 1 bits, found {elements}"),
+                group => write!(
                     f,
-                    "expected elements of {dtype} that fill whole bytes, found {elements} in {found} bytes"
-                )
+                    "expected a multiple of {group} elements of {dtype}, found {elements} for {found} bytes"
+                ),
+            },
+            Self::Scales { elements, expected: Some(expected), found } => {
+                let plural = if *expected == 1 { "" } else { "s" };
+                write!(f, "expected {expected} scale{plural} for {elements} elements, found {found}")
+            }
+            Self::Scales { elements, expected: None, .. } => {
+                write!(f, "expected a multiple of 32 elements, found {elements}")
             }
             Self::Type { dtype, numbers } => {
                 write!(f, "expected numbers that {dtype} holds, found {numbers}")
@@ -89,6 +106,11 @@ impl fmt::Display for NumbersError {
             Self::Value(error) => error.fmt(f),
         }
     }
+}
+
+/// How many elements fill whole bytes together.
+const fn group(dtype: Dtype) -> u32 {
+    8_u32.wrapping_shr(dtype.bits().trailing_zeros())
 }
 
 impl core::error::Error for ValueError {}

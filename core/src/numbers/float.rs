@@ -44,13 +44,14 @@ pub fn decode<F: Format>(bytes: &[u8], values: &mut [f32]) {
 #[inline(always)]
 pub fn encode<F: Format>(values: &[f32], bytes: &mut [u8], beyond: OutOfRange) -> Option<usize> {
     match beyond {
-        OutOfRange::Refuse => encode_blocks::<F, false>(values, bytes),
-        OutOfRange::Saturate => encode_blocks::<F, true>(values, bytes),
+        OutOfRange::Refuse => encode_with_rescan::<F, false>(values, bytes),
+        OutOfRange::Saturate => encode_with_rescan::<F, true>(values, bytes),
     }
 }
 
+/// Block by block; one with a value that was refused is looked through for its place.
 #[inline(always)]
-fn encode_blocks<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> Option<usize> {
+fn encode_with_rescan<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> Option<usize> {
     let beyond = if SATURATE { OutOfRange::Saturate } else { OutOfRange::Refuse };
     let mut done = 0_usize;
     for (values, bytes) in values.chunks(BLOCK).zip(bytes.chunks_mut(F::PACKING.bytes_of(BLOCK).max(1))) {

@@ -3,7 +3,8 @@
 use crate::dtype::Dtype;
 use crate::numbers::error::Refusal;
 
-/// What becomes of a value beyond the largest of a format.
+/// What becomes of a value beyond the largest of a format. Overflow to infinity is no refusal: the default is named for the
+/// formats without it, where a caller has to expect an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutOfRange {
     /// As the format says: one with infinity overflows to it (IEEE 754), one without refuses the value, infinity too.
@@ -48,6 +49,18 @@ pub trait Format: sealed::Sealed + Copy + 'static {
 
     /// The largest finite value.
     const LARGEST: f32;
+
+    /// The bits of the exponent.
+    #[doc(hidden)]
+    const EXPONENT_BITS: u32;
+
+    /// The bits of the mantissa, without the leading one.
+    #[doc(hidden)]
+    const MANTISSA_BITS: u32;
+
+    /// What is taken off the exponent.
+    #[doc(hidden)]
+    const BIAS: u32;
 
     /// The value of a code, exactly. NaN becomes a quiet NaN of f32; that of BF16 stays the one it is.
     fn decode(code: u16) -> f32;

@@ -148,6 +148,9 @@ macro_rules! minifloats {
             const DTYPE: Dtype = Dtype::$name;
             const PACKING: Packing = Packing::$packing;
             const LARGEST: f32 = Self::LAYOUT.decode(Self::LAYOUT.largest);
+            const EXPONENT_BITS: u32 = Self::LAYOUT.exponent_bits;
+            const MANTISSA_BITS: u32 = Self::LAYOUT.mantissa_bits;
+            const BIAS: u32 = Self::LAYOUT.bias;
 
             #[inline(always)]
             fn decode(code: u16) -> f32 {

@@ -5,7 +5,7 @@ use core::fmt;
 /// The value of one element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// A truth value: a byte that is not 0.
+    /// A truth value: a byte of 0 or 1.
     Bool(bool),
     /// An unsigned integer.
     Unsigned(u64),
@@ -20,15 +20,21 @@ pub enum Number {
 }
 
 impl fmt::Display for Number {
-    /// The shortest text that reads back as the same number: `1.5`, `-0`, `inf`, `NaN`, `true`, `1-2i`.
+    /// The shortest text that reads back as the same number: `1.5`, `-0.0`, `1e300`, `inf`, `NaN`, `true`, `1.0-2.0i`.
+    ///
+    /// A float has a point or an exponent, so that one sees what it is, and no more than a few digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bool(value) => value.fmt(f),
             Self::Unsigned(value) => value.fmt(f),
             Self::Signed(value) => value.fmt(f),
-            Self::F32(value) => value.fmt(f),
-            Self::F64(value) => value.fmt(f),
-            Self::Complex([real, imaginary]) => write!(f, "{real}{imaginary:+}i"),
+            Self::F32(value) => write!(f, "{value:?}"),
+            Self::F64(value) => write!(f, "{value:?}"),
+            Self::Complex([real, imaginary]) => {
+                // NaN is printed without a sign.
+                let sign = if imaginary.is_sign_negative() && !imaginary.is_nan() { "" } else { "+" };
+                write!(f, "{real:?}{sign}{imaginary:?}i")
+            }
         }
     }
 }

@@ -16,6 +16,9 @@ impl Format for F8E8M0 {
     const DTYPE: Dtype = Dtype::F8E8M0;
     const PACKING: Packing = Packing::Byte;
     const LARGEST: f32 = f32::from_bits(0x7F00_0000);
+    const EXPONENT_BITS: u32 = 8;
+    const MANTISSA_BITS: u32 = 0;
+    const BIAS: u32 = 127;
 
     #[inline(always)]
     fn decode(code: u16) -> f32 {

@@ -5,7 +5,7 @@ use crate::numbers::bfloat::Bf16;
 use crate::numbers::element::number;
 use crate::numbers::error::{NumbersError, Refusal, ValueError};
 use crate::numbers::float;
-use crate::numbers::format::{Format as _, OutOfRange};
+use crate::numbers::format::{Format as _, OutOfRange, QUIET_NAN};
 use crate::numbers::int::{Integer, exact_f32, exact_f64};
 use crate::numbers::minifloat::{F4, F6E2M3, F6E3M2, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F16};
 use crate::numbers::number::Number;
@@ -46,6 +46,8 @@ pub fn decode_f32(dtype: Dtype, bytes: &[u8], values: &mut [f32]) -> Result<(), 
 
 /// Decodes elements to f64, exactly: floats and integers of any size.
 ///
+/// A NaN of F64 stays the one it is; that of another dtype becomes the quiet NaN of f64, on every machine.
+///
 /// # Errors
 /// As [`decode_f32`] gives them.
 pub fn decode_f64(dtype: Dtype, bytes: &[u8], values: &mut [f64]) -> Result<(), NumbersError> {
@@ -62,7 +64,7 @@ pub fn decode_f64(dtype: Dtype, bytes: &[u8], values: &mut [f64]) -> Result<(), 
                 let buffer = buffer.get_mut(..values.len()).unwrap_or_default();
                 decode_f32(dtype, bytes, buffer)?;
                 for (wide, &value) in values.iter_mut().zip(&*buffer) {
-                    *wide = value.into();
+                    *wide = to_f64(value);
                 }
             }
         }
@@ -137,7 +139,8 @@ pub fn decode_complex(dtype: Dtype, bytes: &[u8], values: &mut [[f32; 2]]) -> Re
 
 /// Encodes f32 values as that dtype: a float of at most 64 bits, or an integer of at most 32.
 ///
-/// Floats are rounded to nearest, ties to even; an integer is never made by rounding. `bytes` are those of `values.len()`
+/// Floats are rounded to nearest, ties to even; an integer is never made by rounding. NaN becomes the quiet NaN of the
+/// dtype; F32 is what the values are already, and keeps its NaNs. `bytes` are those of `values.len()`
 /// elements.
 ///
 /// # Errors
@@ -150,7 +153,7 @@ pub fn decode_complex(dtype: Dtype, bytes: &[u8], values: &mut [[f32; 2]]) -> Re
 /// encode_f32(&[1.0625, 250.0, f32::NAN], Dtype::F8E4M3, &mut bytes, OutOfRange::Refuse)?;
 /// assert_eq!(bytes, [0x38, 0x78, 0x7F]);
 /// let error = encode_f32(&[0.0, 449.0, 1.0], Dtype::F8E4M3, &mut bytes, OutOfRange::Refuse).unwrap_err();
-/// assert_eq!(error.to_string(), "expected a value of F8_E4M3, found 449 in element 1: it is out of range");
+/// assert_eq!(error.to_string(), "expected a value of F8_E4M3, found 449.0 in element 1: it is out of range");
 /// # Ok::<(), safestep_core::numbers::NumbersError>(())
 /// ```
 pub fn encode_f32(
@@ -164,7 +167,7 @@ pub fn encode_f32(
     let number = |&value: &f32| Number::F32(value);
     match dtype {
         Dtype::F32 => put(values, bytes, |&value| value.to_le_bytes()),
-        Dtype::F64 => put(values, bytes, |&value| f64::from(value).to_le_bytes()),
+        Dtype::F64 => put(values, bytes, |&value| to_f64(value).to_le_bytes()),
         Dtype::I8 => put_exact(dtype, values, bytes, wide, number, beyond, i8::to_le_bytes)?,
         Dtype::U8 => put_exact(dtype, values, bytes, wide, number, beyond, u8::to_le_bytes)?,
         Dtype::I16 => put_exact(dtype, values, bytes, wide, number, beyond, i16::to_le_bytes)?,
@@ -180,6 +183,8 @@ pub fn encode_f32(
 }
 
 /// Encodes f64 values as that dtype, rounding once, to nearest, ties to even: a float, or an integer of at most 32 bits.
+///
+/// NaN becomes the quiet NaN of the dtype; F64 keeps its NaNs.
 ///
 /// # Errors
 /// As [`encode_f32`] gives them.
@@ -219,8 +224,19 @@ pub fn encode_f64(
     Ok(())
 }
 
-/// The nearest f32; out of range the largest if that was asked for, else infinity.
+/// The f64 of that value. (Which NaN comes of one, Rust leaves to the machine.)
+fn to_f64(value: f32) -> f64 {
+    if value.is_nan() { f64::from_bits(QUIET_NAN_F64) } else { f64::from(value) }
+}
+
+/// The quiet NaN of an f64.
+const QUIET_NAN_F64: u64 = 0x7FF8_0000_0000_0000;
+
+/// The nearest f32; out of range the largest if that was asked for, else infinity. Of NaN the quiet one.
 fn to_f32(value: f64, beyond: OutOfRange) -> f32 {
+    if value.is_nan() {
+        return f32::from_bits(QUIET_NAN);
+    }
     let narrow = value as f32;
     let clamped = narrow.clamp(-f32::MAX, f32::MAX);
     if beyond == OutOfRange::Saturate { clamped } else { narrow }
@@ -240,8 +256,11 @@ fn round_to_odd(value: f64) -> f32 {
     f32::from_bits(if back.abs() > value.abs() { bits.wrapping_sub(1) | 1 } else { bits | 1 })
 }
 
-/// Whether there are as many bytes as so many elements take.
-pub(crate) fn check(dtype: Dtype, elements: usize, bytes: &[u8]) -> Result<(), NumbersError> {
+/// Whether there are as many bytes as so many elements take: what every function over slices asks first.
+///
+/// # Errors
+/// [`NumbersError::Length`] if there are not.
+pub fn check(dtype: Dtype, elements: usize, bytes: &[u8]) -> Result<(), NumbersError> {
     let (elements, found) = (count(elements), count(bytes.len()));
     let expected = dtype.total_bits(elements).filter(|bits| bits & 7 == 0).map(|bits| bits >> 3);
     if expected == Some(found) {

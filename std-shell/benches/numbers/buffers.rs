@@ -43,6 +43,7 @@ pub(crate) struct Buffers {
     pub(crate) decoded: Aligned<f32>,
     pub(crate) codes: Aligned<u8>,
     pub(crate) encoded: Aligned<u8>,
+    pub(crate) saturated: Aligned<u8>,
     /// What memcpy reads and writes: together as many bytes as a conversion reads and writes.
     pub(crate) copied: [Aligned<u8>; 2],
 }
@@ -67,6 +68,7 @@ impl Buffers {
         let mut codes = Aligned::new(code_bytes);
         encode_f32(&values, dtype, &mut codes, OutOfRange::Refuse).expect("values in range");
         let copied = [(); 2].map(|()| Aligned::new((value_bytes + code_bytes) / 2));
-        Self { values, decoded: Aligned::new(elements), codes, encoded: Aligned::new(code_bytes), copied }
+        let [encoded, saturated] = [(); 2].map(|()| Aligned::new(code_bytes));
+        Self { values, decoded: Aligned::new(elements), codes, encoded, saturated, copied }
     }
 }

@@ -1,9 +1,9 @@
-//! Every format and every path become shares of memcpy's speed, in the second cache.
+//! Every format at every level becomes a share of memcpy's speed, in the second cache.
 
 use std::hint::black_box;
 use std::time::Duration;
 
-use safestep::kernels::Path;
+use safestep::kernels::Level;
 use safestep::safestep_core::Dtype;
 use safestep::safestep_core::numbers::OutOfRange;
 
@@ -11,6 +11,7 @@ use crate::Timing;
 use crate::buffers::Buffers;
 use crate::race::{Effort, race};
 use crate::report::{Report, Table};
+use crate::widened;
 
 /// What was promised of a dtype.
 enum Wanted {
@@ -34,16 +35,16 @@ const WANTED: [(Dtype, Wanted); 10] = [
 ];
 
 /// What was reached so far.
-type Reached = Vec<(Dtype, Path, [f64; 2])>;
+type Reached = Vec<(Dtype, Level, [f64; 2])>;
 
 impl Wanted {
     /// The shares that were promised on that path, if any were.
-    fn on(&self, path: Path, reached: &Reached) -> Option<[f64; 2]> {
-        match (self, path) {
-            (Self::Shares(avx512, _), Path::Avx512) => Some(*avx512),
-            (Self::Shares(_, avx2), Path::Avx2) => Some(*avx2),
-            (Self::HalfOf(twin), Path::Avx512 | Path::Avx2) => {
-                let found = reached.iter().find(|found| (found.0, found.1) == (*twin, path));
+    fn on(&self, level: Level, reached: &Reached) -> Option<[f64; 2]> {
+        match (self, level) {
+            (Self::Shares(avx512, _), Level::Avx512) => Some(*avx512),
+            (Self::Shares(_, avx2), Level::Avx2) => Some(*avx2),
+            (Self::HalfOf(twin), Level::Avx512 | Level::Avx2) => {
+                let found = reached.iter().find(|found| (found.0, found.1) == (*twin, level));
                 found.map(|found| found.2.map(|share| share / 2.0))
             }
             _ => None,
@@ -57,7 +58,7 @@ const VALUE_BYTES: usize = 256 << 10;
 /// Runs the section.
 pub(crate) fn run(timing: &Timing, report: &mut Report) {
     let columns = [
-        ("format, path", 24),
+        ("format, level", 24),
         ("decode", -8),
         ("encode", -8),
         ("saturate", -8),
@@ -69,42 +70,65 @@ pub(crate) fn run(timing: &Timing, report: &mut Report) {
     let mut reached = Reached::new();
     for (dtype, wanted) in WANTED {
         let mut buffers = Buffers::new(dtype, VALUE_BYTES);
-        for path in Path::available() {
-            let name = format!("{dtype} {path:?}");
+        for level in Level::available() {
+            let ways = Ways {
+                decode: &|codes, values| level.decode_f32(dtype, codes, values).unwrap(),
+                encode: &|values, codes, beyond| level.encode_f32(values, dtype, codes, beyond).unwrap(),
+            };
+            let name = format!("{dtype} {level:?}");
             if !timing.wants(&name) {
                 continue;
             }
-            let shares = row(timing, path, dtype, &name, &mut buffers, &table, report);
-            let promised = wanted.on(path, &reached).into_iter().flatten();
-            for ((way, share), wanted) in ["decode", "encode"].iter().zip(shares).zip(promised) {
-                let what = format!("{name} {way}: share of memcpy");
-                report.promise(&what, &format!(">= {wanted:.2}"), &format!("{share:.2}"), share >= wanted);
-            }
-            reached.push((dtype, path, shares));
+            let shares = row(timing, &ways, &name, &mut buffers, &table, report);
+            promise(report, &name, shares, wanted.on(level, &reached));
+            reached.push((dtype, level, shares));
+        }
+    }
+    let mut buffers = Buffers::new(Dtype::F16, VALUE_BYTES);
+    for (level, ways, wanted) in widened::f16() {
+        let name = format!("F16 portable, {level:?}");
+        if timing.wants(&name) {
+            let shares = row(timing, &ways, &name, &mut buffers, &table, report);
+            promise(report, &name, shares, Some(wanted));
         }
     }
 }
 
+fn promise(report: &mut Report, name: &str, shares: [f64; 2], wanted: Option<[f64; 2]>) {
+    for ((way, share), wanted) in ["decode", "encode"].iter().zip(shares).zip(wanted.into_iter().flatten()) {
+        let what = format!("{name} {way}: share of memcpy");
+        report.promise(&what, &format!(">= {wanted:.2}"), &format!("{share:.2}"), share >= wanted);
+    }
+}
+
+/// How codes become values, and values codes.
+pub(crate) struct Ways<'w> {
+    pub(crate) decode: &'w Decode<'w>,
+    pub(crate) encode: &'w Encode<'w>,
+}
+
+type Decode<'w> = dyn Fn(&[u8], &mut [f32]) + 'w;
+
+type Encode<'w> = dyn Fn(&[f32], &mut [u8], OutOfRange) + 'w;
+
 fn row(
     timing: &Timing,
-    path: Path,
-    dtype: Dtype,
+    ways: &Ways<'_>,
     name: &str,
     buffers: &mut Buffers,
     table: &Table,
     report: &mut Report,
 ) -> [f64; 2] {
-    let Buffers { values, decoded, codes, encoded, copied: [from, to] } = buffers;
-    let mut saturated = encoded.to_vec();
+    let Buffers { values, decoded, codes, encoded, saturated, copied: [from, to] } = buffers;
     let moved = (from.len() * 2) as f64;
     let times = race(
         &effort(timing.quick),
         20,
         &mut [
             &mut || to.copy_from_slice(black_box(from)),
-            &mut || path.decode_f32(dtype, black_box(codes), decoded).unwrap(),
-            &mut || path.encode_f32(black_box(values), dtype, encoded, OutOfRange::Refuse).unwrap(),
-            &mut || path.encode_f32(black_box(values), dtype, &mut saturated, OutOfRange::Saturate).unwrap(),
+            &mut || (ways.decode)(black_box(codes), decoded),
+            &mut || (ways.encode)(black_box(values), encoded, OutOfRange::Refuse),
+            &mut || (ways.encode)(black_box(values), saturated, OutOfRange::Saturate),
         ],
     );
     let [copy, decode, encode, saturate] = times[..] else { unreachable!("four contenders") };

@@ -79,7 +79,7 @@ impl Section<'_> {
         if !names.iter().any(|name| self.timing.wants(name)) {
             return;
         }
-        let Buffers { values, mut decoded, codes, mut encoded, copied: [from, mut to] } =
+        let Buffers { values, mut decoded, codes, mut encoded, copied: [from, mut to], .. } =
             Buffers::new(dtype, VALUE_BYTES);
         let mut their_codes = Aligned::<T>::new(values.len());
         let mut their_values = Aligned::<f32>::new(values.len());
@@ -115,7 +115,7 @@ impl Section<'_> {
         if !names.iter().any(|name| self.timing.wants(name)) {
             return;
         }
-        let Buffers { values, mut decoded, codes, mut encoded, copied: [from, mut to] } =
+        let Buffers { values, mut decoded, codes, mut encoded, copied: [from, mut to], .. } =
             Buffers::new(dtype, VALUE_BYTES);
         let times = race(
             &effort(self.timing.quick),

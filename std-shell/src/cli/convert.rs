@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{ArgGroup, Args};
 use globset::GlobMatcher;
-use safestep::{Access, Cause, FLOATS, Model, convert};
-use safestep_core::numbers::{OutOfRange, Refusal};
+use safestep::{Access, Cause, FLOATS, Model, Refusal, convert, terminal_safe};
+use safestep_core::numbers::{self, OutOfRange};
 use safestep_core::{Dtype, Entry, Limits};
 
 use super::interrupt::Interruptible;
 use super::{Exit, Failure, pattern};
-use crate::report::{Converting, Screen, human, json, tensor_name};
+use crate::report::{Converting, Screen, human, json, plural, tensor_name};
 
 /// Write the same tensors in another floating dtype
 ///
@@ -28,6 +28,7 @@ use crate::report::{Converting, Screen, human, json, tensor_name};
 /// IN itself. When interrupted, nothing is left behind. A bad IN gets its verdict and writes nothing.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
+#[command(group(ArgGroup::new("wish").args(["to", "tensor"]).required(true).multiple(true)))]
 pub(super) struct Arguments {
     /// The model file to read.
     #[arg(value_name = "IN")]
@@ -39,16 +40,17 @@ pub(super) struct Arguments {
 
     /// The dtype that floats become: F64, F32, BF16, F16, F8_E4M3, ...
     ///
-    /// One of F64, F32, BF16, F16, F8_E4M3, F8_E5M2, F8_E4M3FNUZ, F8_E5M2FNUZ, F8_E8M0, F6_E2M3, F6_E3M2, F4.
+    /// One of F64, F32, BF16, F16, F8_E4M3, F8_E5M2, F8_E4M3FNUZ, F8_E5M2FNUZ, F8_E8M0, F6_E2M3, F6_E3M2, F4,
+    /// in capitals or not.
     #[arg(short, long, value_name = "DTYPE", value_parser = float(), hide_possible_values = true)]
-    #[arg(required_unless_present = "tensor")]
+    #[arg(ignore_case = true)]
     to: Option<Dtype>,
 
     /// The dtype of tensors whose name matches; may be given several times, the last that matches counts.
     ///
     /// Patterns are those of 'inspect --filter': `*` stands for any characters, `?` for one, `[ab]` for one of them,
-    /// `{this,that}` for either, and the whole name has to match. A tensor that matches has to be a float. Without --to, the
-    /// others keep their dtype.
+    /// `{this,that}` for either, and the whole name has to match. One tensor that matches has to be a float; those that are none are left as
+    /// they are. Without --to, the others keep their dtype.
     #[arg(long, value_name = "GLOB=DTYPE", value_parser = exception)]
     tensor: Vec<Exception>,
 
@@ -100,10 +102,15 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
     bar.clear();
     let converted = match disk.settle(done) {
         Ok(converted) => converted,
-        Err(failure) => return arguments.advise(failure, screen),
+        Err(failure) => return arguments.advise(failure, &model, screen),
     };
     let report: &dyn Converting = if arguments.json { &json::Lines } else { &human::Lines };
     report.converted(screen, output, &converted)?;
+    let left = model.index().iter().filter(|entry| arguments.leaves(entry)).count();
+    if left > 0 {
+        let tensors = plural(u64::try_from(left).unwrap_or(u64::MAX), "tensor");
+        screen.remark(&format!("left as it was: {tensors} that a --tensor names, but no float"));
+    }
     Ok(Exit::Good)
 }
 
@@ -114,40 +121,58 @@ impl Arguments {
         let name = entry.name().to_string();
         let exception = self.tensor.iter().rev().find(|exception| exception.glob.is_match(&name));
         match (exception, self.to) {
+            _ if !FLOATS.contains(&found) => found,
             (Some(exception), _) => exception.dtype,
-            (None, Some(to)) if FLOATS.contains(&found) && found != Dtype::F8E8M0 => to,
+            (None, Some(to)) if found != Dtype::F8E8M0 => to,
             (None, _) => found,
         }
     }
 
-    /// A value that is out of range can be saturated; who did not know that learns it.
-    fn advise(&self, failure: Failure, screen: &mut Screen) -> Result<Exit, Failure> {
-        if let Failure::File(error) = &failure
-            && let Cause::Number(bad) = error.because()
-            && bad.error.refusal == Refusal::OutOfRange
-            && !self.saturate
-        {
-            screen.complain_of(error);
-            screen.remark(
-                "with --saturate it becomes the largest value; with --tensor GLOB=DTYPE its tensor becomes something else",
-            );
-            return Ok(Exit::Bad);
+    /// Whether a --tensor names what cannot be converted.
+    fn leaves(&self, entry: &Entry<'_>) -> bool {
+        !FLOATS.contains(&entry.dtype()) && {
+            let name = entry.name().to_string();
+            self.tensor.iter().any(|exception| exception.glob.is_match(&name))
         }
-        Err(failure)
     }
 
-    /// Whether each --tensor names floats, and at least one.
+    /// A value that is out of range can be saturated, and a tensor that does not fill whole bytes left out; who did not know
+    /// that learns it.
+    fn advise(&self, failure: Failure, model: &Model, screen: &mut Screen) -> Result<Exit, Failure> {
+        let Failure::File(error) = &failure else { return Err(failure) };
+        match error.because() {
+            Cause::Number(bad) if bad.error.refusal == numbers::Refusal::OutOfRange && !self.saturate => {
+                screen.complain_of(error);
+                screen.remark(
+                    "with --saturate it becomes the largest value; with --tensor GLOB=DTYPE its tensor becomes something else",
+                );
+                Ok(Exit::Bad)
+            }
+            Cause::Refused(Refusal::Bits { name, .. }) => {
+                screen.complain_of(error);
+                let found = model.index().get(name).map_or("DTYPE", |entry| entry.dtype().name());
+                let glob = globset::escape(name);
+                screen.remark(&format!(
+                    "with --tensor '{}={found}' it stays as it is, or becomes what is named in its place",
+                    terminal_safe(&glob)
+                ));
+                Ok(Exit::Usage)
+            }
+            _ => Err(failure),
+        }
+    }
+
+    /// Whether each --tensor names a float.
     fn make_sense_for(&self, model: &Model) -> Result<(), String> {
         for Exception { glob, dtype } in &self.tensor {
             let given = format!("--tensor '{}={dtype}'", glob.glob());
             let index = model.index();
-            let mut matching =
-                index.iter().filter(|entry| glob.is_match(entry.name().to_string())).peekable();
-            if matching.peek().is_none() {
+            let matching = || index.iter().filter(|entry| glob.is_match(entry.name().to_string()));
+            let Some(first) = matching().next() else {
                 return Err(format!("{given}: no tensor has such a name"));
-            }
-            if let Some(entry) = matching.find(|entry| !FLOATS.contains(&entry.dtype())) {
-                let (name, found) = (tensor_name(&entry.name()), entry.dtype());
+            };
+            if !matching().any(|entry| FLOATS.contains(&entry.dtype())) {
+                let (name, found) = (tensor_name(&first.name()), first.dtype());
                 return Err(format!("{given}: \"{name}\" is {found}, and only floats become other floats"));
             }
         }
@@ -157,15 +182,19 @@ impl Arguments {
 
 /// One of the dtypes that can be converted to.
 fn float() -> impl clap::builder::TypedValueParser<Value = Dtype> {
-    PossibleValuesParser::new(FLOATS.map(Dtype::name))
-        .try_map(|name| Dtype::from_name(&name).ok_or("no dtype"))
+    PossibleValuesParser::new(FLOATS.map(Dtype::name)).try_map(|name| named(&name).ok_or("no dtype"))
+}
+
+/// The dtype of that name, in capitals or not: only in a file does case count.
+fn named(name: &str) -> Option<Dtype> {
+    Dtype::from_name(&name.to_ascii_uppercase())
 }
 
 fn exception(text: &str) -> Result<Exception, String> {
     let Some((glob, name)) = text.rsplit_once('=') else {
         return Err("expected GLOB=DTYPE, found no '='".into());
     };
-    let dtype = Dtype::from_name(name).filter(|dtype| FLOATS.contains(dtype)).ok_or_else(|| {
+    let dtype = named(name).filter(|dtype| FLOATS.contains(dtype)).ok_or_else(|| {
         let floats = FLOATS.map(Dtype::name).join(", ");
         format!("expected a floating dtype ({floats}), found {name:?}")
     })?;

@@ -19,7 +19,8 @@ use crate::report::{Bar, Form, Part, Picked, Screen, Trouble};
 /// Show the values of a tensor, or statistics of them
 ///
 /// Of a large tensor the corners are shown, as many columns as fit the terminal, with the index of each row and column.
-/// Only what is shown is read. Numbers are exact: the shortest that read back as the same value of the dtype.
+/// Only what is shown is read. Numbers are exact: of floats of at most 32 bits the fewest digits that read back as the same
+/// F32, of F64 the fewest that read back as the same F64.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct Arguments {
@@ -42,7 +43,7 @@ pub(super) struct Arguments {
     /// Say what can be said of all values: extremes, mean, histogram.
     ///
     /// Minimum, maximum, mean, standard deviation (of the population: divided by the count) and histogram are of the
-    /// finite values; zeros, NaN and infinities are counted. Truth values are 0 and 1; of complex numbers it is the
+    /// finite values; zeros, NaN and infinities are counted, and bytes of BOOL that are neither 0 nor 1. Truth values are 0 and 1; of complex numbers it is the
     /// magnitudes. Reads the values twice, in constant memory.
     #[arg(long)]
     stats: bool,
@@ -56,11 +57,12 @@ pub(super) struct Arguments {
     /// Print one JSON document, with all values.
     ///
     /// {"name","dtype","shape","slice_shape","values"}: values are lists in lists as deep as slice_shape is long (a
-    /// scalar is in none; without elements it is []). Non-finite values are "NaN", "Infinity" and "-Infinity", complex
+    /// scalar is in none; without elements it is []). A BOOL byte other than 0 and 1 is the number that it is. Non-finite values are "NaN", "Infinity" and "-Infinity", complex
     /// numbers [real,imaginary]; 64-bit integers are plain. With --raw, "codes" in place of "values": integers. With
     /// --stats, "stats": {"of":"values"|"magnitudes","elements","zeros","nan","positive_infinities",
     /// "negative_infinities","min","max","mean","std","histogram":{"edges","counts"}}, with null where no value is finite;
-    /// a bin holds its lower edge and not its upper one.
+    /// a bin holds its lower edge and not its upper one (the last one also the largest f64). Of BOOL there is a count
+    /// "not_boolean" as well: bytes other than 0 and 1, which take part in nothing else.
     #[arg(long)]
     json: bool,
 }
@@ -84,7 +86,7 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
     let index = model.index();
     let entry = index.get(&arguments.tensor).ok_or_else(|| unknown(arguments, &model))?;
     let picks = arguments.picks(&entry).map_err(Failure::Usage)?;
-    let form = if arguments.raw { Form::Codes } else { Form::ValueReader };
+    let form = if arguments.raw { Form::Codes } else { Form::Values };
     let part = Part::new(&model, entry, picks, arguments.slice.is_some(), form);
     match (arguments.stats, arguments.json) {
         (false, false) => human::values(screen, &part)?,

@@ -4,6 +4,9 @@
 //! instruction for F16 decodes it, subnormals and all, and a multiplication by a power of two does the rest.
 //!
 //! Encoding: as with AVX-512, by an addition that rounds.
+//!
+//! `blocks`, `next_odd`, `rescan`, `to_*` and `pack` have twins in avx512.rs: what changes here changes
+//! there.
 
 use core::arch::x86_64::*;
 

@@ -5,6 +5,8 @@
 //!
 //! Encoding: a power of two is added next to which the last bit of an f32 is that of the format, so that the addition
 //! rounds; it is the same one for all subnormals. Of the sum, exponent and mantissa are then put together as a code.
+//!
+//! `blocks`, `next_odd`, `rescan`, `to_*` and `pack` have twins in avx2.rs: what changes here changes there.
 
 use core::arch::x86_64::*;
 use std::sync::OnceLock;
@@ -13,7 +15,8 @@ use safestep_core::Dtype;
 use safestep_core::numbers::{Format, OutOfRange, Packing, portable};
 
 use super::fields::{Fields, INFINITY};
-use super::{load, put, store};
+use super::stream::{Streaming, fenced, put};
+use super::{load, store};
 
 /// Elements of one turn.
 const BLOCK: usize = 64;
@@ -32,21 +35,18 @@ pub(super) fn decode<F: Format>(bytes: &[u8], values: &mut [f32]) {
         return portable::decode::<F>(bytes, values);
     };
     portable::decode::<F>(head_bytes, head_values);
-    match F::PACKING {
-        Packing::Pair => halves::<F>(bytes, values, streams),
-        Packing::Byte => small::<F, 64>(bytes, values, streams),
-        Packing::FourInThree => small::<F, 48>(bytes, values, streams),
-        Packing::TwoInOne => small::<F, 32>(bytes, values, streams),
-    }
-    if streams {
-        _mm_sfence();
-    }
+    fenced(streams, |streaming| match F::PACKING {
+        Packing::Pair => halves::<F>(bytes, values, streaming),
+        Packing::Byte => small::<F, 64>(bytes, values, streaming),
+        Packing::FourInThree => small::<F, 48>(bytes, values, streaming),
+        Packing::TwoInOne => small::<F, 32>(bytes, values, streaming),
+    });
 }
 
 /// F16, for which there is an instruction, and BF16, which is a half already.
 #[inline]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn halves<F: Format>(bytes: &[u8], values: &mut [f32], streams: bool) {
+fn halves<F: Format>(bytes: &[u8], values: &mut [f32], streaming: Option<&Streaming>) {
     let (values, last_values) = values.as_chunks_mut::<16>();
     let (bytes, last_bytes) = bytes.as_chunks::<32>();
     for (values, bytes) in values.iter_mut().zip(bytes) {
@@ -55,14 +55,14 @@ fn halves<F: Format>(bytes: &[u8], values: &mut [f32], streams: bool) {
             Dtype::F16 => _mm512_castps_si512(_mm512_cvtph_ps(codes)),
             _ => _mm512_slli_epi32(_mm512_cvtepu16_epi32(codes), 16),
         };
-        put(values, bits, streams);
+        put(values, bits, streaming);
     }
     portable::decode::<F>(last_bytes, last_values);
 }
 
 #[inline]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn small<F: Format, const BYTES: usize>(bytes: &[u8], values: &mut [f32], streams: bool) {
+fn small<F: Format, const BYTES: usize>(bytes: &[u8], values: &mut [f32], streaming: Option<&Streaming>) {
     let (values, last_values) = values.as_chunks_mut::<BLOCK>();
     let (bytes, last_bytes) = bytes.as_chunks::<BYTES>();
     if !values.is_empty() {
@@ -75,7 +75,7 @@ fn small<F: Format, const BYTES: usize>(bytes: &[u8], values: &mut [f32], stream
             let (values, _) = values.as_chunks_mut::<16>();
             for (values, places) in values.iter_mut().zip(places) {
                 let bits = _mm512_maskz_permutex2var_epi8(0xCCCC_CCCC_CCCC_CCCC, low, places, high);
-                put(values, bits, streams);
+                put(values, bits, streaming);
             }
         }
     }
@@ -170,12 +170,12 @@ pub(super) fn encode<F: Format>(values: &[f32], bytes: &mut [u8], beyond: OutOfR
     match (F::PACKING, beyond) {
         (Packing::Pair, OutOfRange::Refuse) => pairs::<F, false>(values, bytes),
         (Packing::Pair, OutOfRange::Saturate) => pairs::<F, true>(values, bytes),
-        (Packing::Byte, OutOfRange::Refuse) => blocks::<F, 64, false>(values, bytes, false),
-        (Packing::Byte, OutOfRange::Saturate) => blocks::<F, 64, true>(values, bytes, false),
-        (Packing::FourInThree, OutOfRange::Refuse) => blocks::<F, 48, false>(values, bytes, false),
-        (Packing::FourInThree, OutOfRange::Saturate) => blocks::<F, 48, true>(values, bytes, false),
-        (Packing::TwoInOne, OutOfRange::Refuse) => blocks::<F, 32, false>(values, bytes, false),
-        (Packing::TwoInOne, OutOfRange::Saturate) => blocks::<F, 32, true>(values, bytes, false),
+        (Packing::Byte, OutOfRange::Refuse) => blocks::<F, 64, false>(values, bytes, None),
+        (Packing::Byte, OutOfRange::Saturate) => blocks::<F, 64, true>(values, bytes, None),
+        (Packing::FourInThree, OutOfRange::Refuse) => blocks::<F, 48, false>(values, bytes, None),
+        (Packing::FourInThree, OutOfRange::Saturate) => blocks::<F, 48, true>(values, bytes, None),
+        (Packing::TwoInOne, OutOfRange::Refuse) => blocks::<F, 32, false>(values, bytes, None),
+        (Packing::TwoInOne, OutOfRange::Saturate) => blocks::<F, 32, true>(values, bytes, None),
     }
 }
 
@@ -189,12 +189,8 @@ fn pairs<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> b
     else {
         return rescan::<F, SATURATE>(values, bytes);
     };
-    let all =
-        rescan::<F, SATURATE>(head_values, head_bytes) && blocks::<F, 128, SATURATE>(values, bytes, streams);
-    if streams {
-        _mm_sfence();
-    }
-    all
+    rescan::<F, SATURATE>(head_values, head_bytes)
+        && fenced(streams, |streaming| blocks::<F, 128, SATURATE>(values, bytes, streaming))
 }
 
 #[inline]
@@ -202,12 +198,12 @@ fn pairs<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> b
 fn blocks<F: Format, const BYTES: usize, const SATURATE: bool>(
     values: &[f32],
     bytes: &mut [u8],
-    streams: bool,
+    streaming: Option<&Streaming>,
 ) -> bool {
     let (values, last_values) = values.as_chunks::<BLOCK>();
     let (bytes, last_bytes) = bytes.as_chunks_mut::<BYTES>();
     let mut blocks = values.iter().zip(bytes);
-    while let Some((values, bytes)) = next_odd::<F, BYTES, SATURATE>(&mut blocks, streams) {
+    while let Some((values, bytes)) = next_odd::<F, BYTES, SATURATE>(&mut blocks, streaming) {
         if !rescan::<F, SATURATE>(values, bytes) {
             return false;
         }
@@ -220,7 +216,7 @@ fn blocks<F: Format, const BYTES: usize, const SATURATE: bool>(
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn next_odd<'a, F: Format, const BYTES: usize, const SATURATE: bool>(
     blocks: &mut impl Iterator<Item = (&'a [f32; BLOCK], &'a mut [u8; BYTES])>,
-    streams: bool,
+    streaming: Option<&Streaming>,
 ) -> Option<(&'a [f32; BLOCK], &'a mut [u8; BYTES])> {
     loop {
         let (values, bytes) = blocks.next()?;
@@ -228,8 +224,8 @@ fn next_odd<'a, F: Format, const BYTES: usize, const SATURATE: bool>(
         let [a, b, c, d] = vectors else { return None };
         let vectors: [__m512; 4] = [load(a), load(b), load(c), load(d)];
         let plain = match F::DTYPE {
-            Dtype::F16 => to_f16::<SATURATE>(vectors, bytes, streams),
-            Dtype::Bf16 => to_bf16::<SATURATE>(vectors, bytes, streams),
+            Dtype::F16 => to_f16::<SATURATE>(vectors, bytes, streaming),
+            Dtype::Bf16 => to_bf16::<SATURATE>(vectors, bytes, streaming),
             Dtype::F8E8M0 => to_e8m0(vectors, bytes),
             _ => to_small::<F, SATURATE>(vectors, bytes),
         };
@@ -265,7 +261,11 @@ fn clamp<const SATURATE: bool>(vector: __m512, largest: f32) -> __m512 {
 
 #[inline]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn to_f16<const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8], streams: bool) -> bool {
+fn to_f16<const SATURATE: bool>(
+    vectors: [__m512; 4],
+    bytes: &mut [u8],
+    streaming: Option<&Streaming>,
+) -> bool {
     // What streams is written once only.
     if !no_nan(vectors) {
         return false;
@@ -275,14 +275,18 @@ fn to_f16<const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8], streams:
         _mm512_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(vector)
     });
     for (bytes, [a, b]) in bytes.as_chunks_mut::<64>().0.iter_mut().zip([[a, b], [c, d]]) {
-        put(bytes, _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1), streams);
+        put(bytes, _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1), streaming);
     }
     true
 }
 
 #[inline]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn to_bf16<const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8], streams: bool) -> bool {
+fn to_bf16<const SATURATE: bool>(
+    vectors: [__m512; 4],
+    bytes: &mut [u8],
+    streaming: Option<&Streaming>,
+) -> bool {
     // What streams is written once only.
     if !no_nan(vectors) {
         return false;
@@ -294,7 +298,7 @@ fn to_bf16<const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8], streams
     });
     let upper: __m512i = load(&UPPER_HALVES);
     for (bytes, [a, b]) in bytes.as_chunks_mut::<64>().0.iter_mut().zip([[a, b], [c, d]]) {
-        put(bytes, _mm512_permutex2var_epi16(a, upper, b), streams);
+        put(bytes, _mm512_permutex2var_epi16(a, upper, b), streaming);
     }
     true
 }

@@ -1,6 +1,5 @@
 //! A format becomes the numbers that its kernels are made of.
 
-use safestep_core::Dtype;
 use safestep_core::numbers::Format;
 
 /// The infinity of an f32.
@@ -17,19 +16,12 @@ pub(super) struct Fields {
 
 impl Fields {
     pub(super) const fn of<F: Format>() -> Self {
-        let (exponent_bits, mantissa_bits, bias) = match F::DTYPE {
-            Dtype::F16 => (5, 10, 15),
-            Dtype::F8E5M2 => (5, 2, 15),
-            Dtype::F8E5M2Fnuz => (5, 2, 16),
-            Dtype::F8E4M3 => (4, 3, 7),
-            Dtype::F8E4M3Fnuz => (4, 3, 8),
-            Dtype::F6E3M2 => (3, 2, 3),
-            Dtype::F6E2M3 => (2, 3, 1),
-            Dtype::F4 => (2, 1, 1),
-            Dtype::F8E8M0 => (8, 0, 127),
-            _ => (8, 7, 127),
-        };
-        Self { bits: F::DTYPE.bits(), exponent_bits, mantissa_bits, bias }
+        Self {
+            bits: F::DTYPE.bits(),
+            exponent_bits: F::EXPONENT_BITS,
+            mantissa_bits: F::MANTISSA_BITS,
+            bias: F::BIAS,
+        }
     }
 
     /// How far the mantissa is from that of an f32.

@@ -60,8 +60,8 @@ pub struct ConvertedPair {
 /// `output` may be the file that the model was opened from. A tensor whose dtype stays is copied, whatever it holds; others
 /// have to go from one of the [`FLOATS`] to another. Values are rounded to nearest, ties to even; `beyond` says what becomes
 /// of those that are out of range. A `__metadata__` of null is not written. `progress` is told how many bytes of data of how
-/// many have been read. Memory: some chunks, and for the plan a
-/// small multiple of the header.
+/// many have been read; `target` is asked once for each tensor. Memory: some chunks, and for the plan a small multiple of the
+/// header.
 ///
 /// # Errors
 /// Before anything is written: [`Cause::Unasked`] for a tensor that is no float or is to become none, [`Cause::Refused`] if
@@ -95,10 +95,12 @@ pub fn convert<D: Disk>(
     let index = model.index();
     let no_room = |error| Error::io("convert", model.path(), error);
     let entries = memory::gathered(index.iter().map(Ok), index.len()).map_err(no_room)?;
-    for entry in &entries {
-        convertible(entry, target(entry), output)?;
+    let targets = memory::gathered(entries.iter().map(|entry| Ok(target(entry))), entries.len());
+    let targets = targets.map_err(no_room)?;
+    for (entry, dtype) in entries.iter().zip(&targets) {
+        convertible(entry, *dtype, output)?;
     }
-    let plan = entries.iter().map(|entry| planned(entry, target(entry)));
+    let plan = entries.iter().zip(&targets).map(|(entry, dtype)| planned(entry, *dtype));
     let plan = memory::gathered(plan, entries.len()).map_err(no_room)?;
     let metadata = index.metadata().map(owned).transpose().map_err(no_room)?;
     let mut writer = ModelWriter::create(disk, output, &plan, metadata.as_deref())?;

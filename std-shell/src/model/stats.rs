@@ -36,6 +36,8 @@ pub struct Counts {
     pub zeros: u64,
     /// Those that are not a number.
     pub nan: u64,
+    /// Bytes of BOOL other than 0 and 1.
+    pub not_boolean: u64,
     /// Positive infinities.
     pub positive_infinities: u64,
     /// Negative infinities.
@@ -61,6 +63,10 @@ impl Extent {
         block.measures(&mut measures);
         self.add_measures(&measures);
         self.measures = measures;
+        if block.dtype() == Dtype::Bool {
+            let odd = std::mem::take(&mut self.counts.nan);
+            self.counts.not_boolean = self.counts.not_boolean.saturating_add(odd);
+        }
     }
 
     fn add_measures(&mut self, measures: &[f64]) {
@@ -244,6 +250,8 @@ impl Histogram {
             place = place.saturating_add(1);
             edges.push(edge(place));
         }
+        // What is near the ends of f64 has its round edges beyond them; the outermost are the ends then.
+        edges.iter_mut().for_each(|edge| *edge = edge.clamp(f64::MIN, f64::MAX));
         let counts = vec![0; edges.len().saturating_sub(1)];
         let per_width = 1.0 / width;
         let offset = edges.first().map_or(0.0, |first| first * per_width);
@@ -260,7 +268,9 @@ impl Histogram {
         while above(place.saturating_add(1)) {
             place = place.saturating_add(1);
         }
-        if let Some(count) = self.counts.get_mut(place) {
+        // Nothing is above the last edge, but one number may be at it: the largest of all.
+        let last = self.counts.len().saturating_sub(1);
+        if let Some(count) = self.counts.get_mut(place.min(last)) {
             *count = count.saturating_add(1);
         }
     }
@@ -270,7 +280,8 @@ impl Histogram {
         &self.edges
     }
 
-    /// How many numbers are in each bin: at least its lower edge, and less than the upper one.
+    /// How many numbers are in each bin: at least its lower edge, and less than the upper one; but [`f64::MAX`], which is
+    /// no less than any edge, is in the last.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }

@@ -154,7 +154,7 @@ impl<'v> Block<'v> {
         self.places().filter_map(move |place| code(dtype, bytes, place))
     }
 
-    /// The elements as real numbers, in place of what `measures` holds: a truth value is 0 or 1, a complex number its
+    /// The elements as real numbers, in place of what `measures` holds: a truth value is 0 or 1 (NaN if it is neither), a complex number its
     /// magnitude, and a 64-bit integer the nearest f64.
     pub fn measures(&self, measures: &mut Vec<f64>) {
         measures.clear();
@@ -169,7 +169,10 @@ impl<'v> Block<'v> {
             }
             measures.clear();
         }
-        measures.extend(self.numbers().map(measure));
+        // A byte of BOOL that is no truth value has no measure.
+        let odd = |number: &Number| self.dtype == Dtype::Bool && !matches!(number, Number::Bool(_));
+        let numbers = self.numbers();
+        measures.extend(numbers.map(|number| if odd(&number) { f64::NAN } else { measure(number) }));
     }
 
     fn places(&self) -> std::ops::Range<u64> {

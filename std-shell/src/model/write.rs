@@ -85,7 +85,7 @@ pub enum Values<'a> {
 /// writer.write_values(Values::F32(&[1.0625, 250.0]), OutOfRange::Refuse)?;
 /// let error = writer.write_values(Values::F32(&[449.0]), OutOfRange::Refuse).unwrap_err();
 /// assert!(error.to_string().ends_with(
-///     "\"w\": expected a value of F8_E4M3, found 449 in element 2: it is out of range"
+///     "\"w\": expected a value of F8_E4M3, found 449.0 in element 2: it is out of range"
 /// ));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -94,8 +94,9 @@ pub struct ModelWriter<'d, D: Disk> {
     /// The tensors that are not complete yet, the next one last.
     rest: Vec<Pending>,
     file_bytes: u64,
-    /// The names of the tensors, one behind the other.
+    /// The names of the tensors, one behind the other, and their dimensions.
     names: String,
+    dims: Vec<u64>,
     /// The elements that a piece of values has cut off from their group.
     begun: Group,
     /// Where values are encoded; empty until there are any.
@@ -109,8 +110,9 @@ struct Pending {
     /// The bytes that are still to come.
     missing: u64,
     len: u64,
-    /// Where its name stands among the names.
+    /// Where its name stands among the names, and its dimensions among all.
     name: Range<usize>,
+    shape: Range<usize>,
 }
 
 impl<'d, D: Disk> ModelWriter<'d, D> {
@@ -138,12 +140,12 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         let mut pairs = pairs.transpose().map_err(no_room)?;
         let layout = Layout::plan(&mut specs, pairs.as_deref_mut())
             .map_err(|error| Error::new("write", path, Cause::Refused(error.into())))?;
-        let (rest, names) = pending(&layout).map_err(no_room)?;
+        let (rest, names, dims) = pending(&layout).map_err(no_room)?;
         let mut commit = Commit::begin(disk, path)?;
         commit.allocate(layout.file_len().value())?;
         layout.write_header(|piece| commit.write(piece))?;
         let (file_bytes, begun, encoded) = (layout.file_len().value(), Group::default(), Vec::new());
-        let mut writer = Self { commit, rest, file_bytes, names, begun, encoded };
+        let mut writer = Self { commit, rest, file_bytes, names, dims, begun, encoded };
         writer.skip_complete();
         Ok(writer)
     }
@@ -273,6 +275,10 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
         self.names.get(pending.name.clone()).unwrap_or_default()
     }
 
+    fn shape(&self, pending: &Pending) -> &[u64] {
+        self.dims.get(pending.shape.clone()).unwrap_or_default()
+    }
+
     fn refuse(&self, refusal: Refusal) -> Error {
         Error::new("write", self.commit.target(), Cause::Refused(refusal))
     }
@@ -283,19 +289,23 @@ impl<'d, D: Disk> ModelWriter<'d, D> {
     }
 }
 
-/// The tensors in the order of the layout, the first one last; and their names.
-fn pending(layout: &Layout<'_, '_>) -> io::Result<(Vec<Pending>, String)> {
+/// The tensors in the order of the layout, the first one last; and their names and dimensions.
+fn pending(layout: &Layout<'_, '_>) -> io::Result<(Vec<Pending>, String, Vec<u64>)> {
     let planned = layout.tensors().iter().rev();
-    let mut names = String::new();
+    let (mut names, mut dims) = (String::new(), Vec::new());
+    dims.try_reserve_exact(planned.clone().map(|spec| spec.shape().len()).sum())?;
     names.try_reserve_exact(planned.clone().map(|spec| spec.name().len()).sum())?;
     let pending = planned.map(|spec| {
         let (begin, len) = (names.len(), spec.span().len().value());
         names.push_str(spec.name());
         let (plan, dtype, name) = (spec.place(), spec.dtype(), begin..names.len());
-        Ok(Pending { plan, dtype, missing: len, len, name })
+        let begin = dims.len();
+        dims.extend_from_slice(spec.shape());
+        let shape = begin..dims.len();
+        Ok(Pending { plan, dtype, missing: len, len, name, shape })
     });
     let pending = memory::gathered(pending, layout.tensors().len())?;
-    Ok((pending, names))
+    Ok((pending, names, dims))
 }
 
 fn count(items: usize) -> u64 {

@@ -8,7 +8,7 @@ pub(super) struct Cell {
     pub(super) text: String,
     /// What goes before the place where cells are aligned; without it the ends are.
     point: Option<usize>,
-    /// NaN or infinite.
+    /// NaN, infinite, or marked.
     pub(super) odd: bool,
 }
 
@@ -20,7 +20,7 @@ impl Cell {
 
     /// A number: floats in the fewest digits that read back as the same.
     pub(super) fn value(number: &Number) -> Self {
-        let odd = |odd| Self { text: shortest(number), point: None, odd };
+        let odd = |odd| Self { text: number.to_string(), point: None, odd };
         let finite = match number {
             Number::Bool(_) | Number::Unsigned(_) | Number::Signed(_) => return odd(false),
             Number::F32(value) => value.is_finite(),
@@ -28,15 +28,18 @@ impl Cell {
             Number::Complex([real, imaginary]) => real.is_finite() && imaginary.is_finite(),
         };
         match number {
-            Number::Complex([real, imaginary]) => {
-                let real = float(*real);
-                let sign = if imaginary.is_sign_negative() && !imaginary.is_nan() { "" } else { "+" };
-                let point = Some(real.len());
-                Self { text: format!("{real}{sign}{}i", float(*imaginary)), point, odd: !finite }
+            Number::Complex([real, _]) => {
+                let point = Some(Number::F32(*real).to_string().len());
+                Self { text: number.to_string(), point, odd: !finite }
             }
             _ if !finite => odd(true),
-            _ => Self::pointed(shortest(number)),
+            _ => Self::pointed(number.to_string()),
         }
+    }
+
+    /// A number that should not be there.
+    pub(super) fn marked(number: &Number) -> Self {
+        Self { text: format!("{number}!"), point: None, odd: true }
     }
 
     /// The text of a decimal number.
@@ -54,20 +57,6 @@ impl Cell {
             format!("{code:0digits$x}")
         })
     }
-}
-
-/// The text that reads back as the same number: what it is in JSON too, if it is finite and not complex.
-pub(super) fn shortest(number: &Number) -> String {
-    match number {
-        Number::F32(value) => float(*value),
-        Number::F64(value) => float(*value),
-        other => other.to_string(),
-    }
-}
-
-/// A float with a point or an exponent, so that one sees what it is: `1.0`, `-0.0`, `1e-7`.
-fn float(value: impl std::fmt::Debug) -> String {
-    format!("{value:?}")
 }
 
 /// The columns that cells need on both sides of where they are aligned.

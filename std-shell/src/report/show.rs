@@ -16,7 +16,7 @@ use safestep_core::{Axis, Entry, Pick, Run, Slice};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// What it means.
-    ValueReader,
+    Values,
     /// What is stored.
     Codes,
 }

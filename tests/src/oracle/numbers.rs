@@ -1,5 +1,6 @@
 //! Turns any bytes into elements of every dtype, and into values, and holds what the core makes of them against the twin.
 
+use safestep::kernels::Level;
 use safestep_core::Dtype;
 use safestep_core::numbers::{
     BLOCK_ELEMENTS, Bf16, F4, F6E2M3, F6E3M2, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16, Format,
@@ -48,7 +49,8 @@ const fn single<F: Format>() -> Single {
 /// * each code decodes to what the twin says, alone and in a slice, to f32 and f64;
 /// * decoded, encoded and decoded again, it is the same value; and the same code, if it is not NaN;
 /// * each value becomes the code that the twin finds nearest, alone and in a slice, from f32 and from f64;
-/// * what has no code is refused by each of them, for the same reason and at the same place.
+/// * what has no code is refused by each of them, for the same reason and at the same place;
+/// * every level of the shell's kernels that this machine has says the same as the core, bit for bit.
 ///
 /// # Panics
 /// When any of this is not so.
@@ -70,6 +72,37 @@ pub fn codes_and_values(bytes: &[u8]) {
     for dtype in BLOCK_DTYPES {
         blocks(dtype, bytes, &singles);
     }
+    for level in Level::available() {
+        kernels(level, bytes, &singles);
+    }
+}
+
+/// The elements in the bytes, and the codes of the values, repeated until a kernel takes them, against the core's.
+fn kernels(level: Level, bytes: &[u8], values: &[f32]) {
+    // A kernel takes up to 64 elements at once, and what is odd in one block must not be in the next.
+    let bytes = bytes.repeat(1 + 256 / bytes.len().max(1));
+    let values = values.repeat(1 + 256 / values.len().max(1));
+    for format in &FORMATS {
+        let dtype = format.dtype;
+        let count = whole_elements(dtype, bytes.len());
+        let bytes = &bytes[..count * dtype.bits() as usize / 8];
+        let (mut found, mut expected) = (vec![1.0; count], vec![2.0; count]);
+        let answers = [level.decode_f32(dtype, bytes, &mut found), decode_f32(dtype, bytes, &mut expected)];
+        assert_eq!(answers, [Ok(()), Ok(())], "{level:?} {dtype}");
+        let same = found.iter().map(Bits::bits).eq(expected.iter().map(Bits::bits));
+        assert!(same, "{level:?} {dtype}: {found:?}, the core: {expected:?}");
+
+        let values = &values[..whole_values(dtype, values.len())];
+        let len = values.len() * dtype.bits() as usize / 8;
+        for beyond in [OutOfRange::Refuse, OutOfRange::Saturate] {
+            let (mut found, mut expected) = (vec![1; len], vec![2; len]);
+            let answer = level.encode_f32(values, dtype, &mut found, beyond);
+            let wanted = encode_f32(values, dtype, &mut expected, beyond);
+            // A NaN in an error is equal to none.
+            assert_eq!(format!("{answer:?}"), format!("{wanted:?}"), "{level:?} {dtype} {beyond:?}");
+            assert!(wanted.is_err() || found == expected, "{level:?} {dtype} {beyond:?} {values:?}");
+        }
+    }
 }
 
 /// The most elements that fill whole bytes, of no more than so many.
@@ -90,6 +123,11 @@ fn elements(dtype: Dtype, count: usize, bytes: &[u8]) {
             number(dtype, bytes, index).expect("an element")
         })
         .collect();
+    // A truth value, or the number that the byte is; in slices neither becomes any other number.
+    let numbers: Vec<Number> = match dtype {
+        Dtype::Bool => numbers.iter().zip(bytes).map(|(number, byte)| truth(*number, *byte)).collect(),
+        _ => numbers,
+    };
     for index in [count as u64, u64::MAX / 8, u64::MAX] {
         assert_eq!((code(dtype, bytes, index), number(dtype, bytes, index)), (None, None), "{dtype} {index}");
     }
@@ -132,6 +170,12 @@ fn elements(dtype: Dtype, count: usize, bytes: &[u8]) {
     } else {
         refused_type(found);
     }
+}
+
+fn truth(number: Number, byte: u8) -> Number {
+    let expected = if byte > 1 { Number::Unsigned(byte.into()) } else { Number::Bool(byte == 1) };
+    assert_eq!(number, expected);
+    Number::Bool(byte > 0)
 }
 
 /// What a number is to become.
@@ -228,6 +272,7 @@ fn f32_of(number: &Number) -> Wanted {
 
 fn f64_of(number: &Number) -> Wanted {
     match number {
+        Number::F32(value) if value.is_nan() => Wanted::Bits(0x7FF8_0000_0000_0000),
         Number::F32(value) => Wanted::Bits(f64::from(*value).bits()),
         Number::F64(value) => Wanted::Bits(value.bits()),
         Number::Bool(_) | Number::Complex(_) => Wanted::No,

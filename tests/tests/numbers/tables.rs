@@ -76,6 +76,12 @@ fn floats_become_integers_only_where_they_are_some() {
             assert_eq!(encoded(value, dtype, Saturate), saturated, "{value} as {dtype}");
         }
         let mut bytes = vec![0; dtype.bits() as usize / 8 * 3];
+        let error =
+            encode_f64(&[f64::MAX], dtype, &mut bytes[..dtype.bits() as usize / 8], Refuse).unwrap_err();
+        let expected = format!(
+            "expected a value of {dtype}, found 1.7976931348623157e308 in element 0: it is out of range"
+        );
+        assert_eq!(error.to_string(), expected);
         let error = encode_f64(&[1.0, 2.0, 2.5], dtype, &mut bytes, Refuse).unwrap_err();
         let expected = format!("expected a value of {dtype}, found 2.5 in element 2: it would not be exact");
         assert_eq!(error.to_string(), expected);
@@ -140,8 +146,16 @@ fn truth_values_are_0_and_1() {
     assert_eq!(values, [true, false, true]);
     let error = decode_bool(Dtype::Bool, &[1, 0, 2], &mut values).unwrap_err();
     assert_eq!(error.to_string(), "expected a value of BOOL, found 2 in element 2: a truth value is 0 or 1");
-    // One element alone is shown as what it comes closest to.
-    assert_eq!(number(Dtype::Bool, &[0, 2], 1), Some(Number::Bool(true)));
+    // One element alone is the number that it is.
+    let numbers = [
+        (0, Number::Bool(false)),
+        (1, Number::Bool(true)),
+        (2, Number::Unsigned(2)),
+        (255, Number::Unsigned(255)),
+    ];
+    for (byte, expected) in numbers {
+        assert_eq!(number(Dtype::Bool, &[0, byte], 1), Some(expected));
+    }
     assert_eq!(
         decode_bool(U8, &[1], &mut values[..1]),
         Err(NumbersError::Type { dtype: U8, numbers: "bool" })
@@ -178,9 +192,6 @@ fn f64_becomes_f32_by_rounding_once() {
         assert_eq!(encode_f64(&[value], Dtype::F32, &mut bytes, beyond), Ok(()));
         assert_eq!(f32::from_le_bytes(bytes).to_bits(), expected.to_bits(), "{value} {beyond:?}");
     }
-    let mut bytes = [0; 4];
-    assert_eq!(encode_f64(&[f64::NAN], Dtype::F32, &mut bytes, Saturate), Ok(()));
-    assert!(f32::from_le_bytes(bytes).is_nan());
     let mut bytes = [0; 8];
     for bits in [0x7FF8_0000_0000_1234, 0xFFF0_0000_0000_0000, 1] {
         assert_eq!(encode_f64(&[f64::from_bits(bits)], Dtype::F64, &mut bytes, Saturate), Ok(()));
@@ -188,6 +199,34 @@ fn f64_becomes_f32_by_rounding_once() {
     }
     assert_eq!(encode_f32(&[1.5], Dtype::F64, &mut bytes, Refuse), Ok(()));
     assert_eq!(f64::from_le_bytes(bytes), 1.5);
+}
+
+/// Between the two, NaN becomes the quiet NaN, whatever the machine makes of it.
+#[test]
+fn nan_becomes_the_quiet_nan_of_the_other_dtype() {
+    let (quiet_single, quiet_double) = (0x7FC0_0000_u32, 0x7FF8_0000_0000_0000_u64);
+    for beyond in [Refuse, Saturate] {
+        for double in
+            [quiet_double, 0x7FF8_DEAD_BEEF_1234, 0xFFF8_0000_0000_0000, 0x7FF0_0000_0000_0001, u64::MAX]
+        {
+            let mut bytes = [0; 4];
+            assert_eq!(encode_f64(&[f64::from_bits(double)], Dtype::F32, &mut bytes, beyond), Ok(()));
+            assert_eq!(u32::from_le_bytes(bytes), quiet_single, "{double:#x}");
+        }
+        for single in [quiet_single, 0x7FC0_1234, 0xFFC0_0000, 0x7F80_0001, u32::MAX] {
+            let mut bytes = [0; 8];
+            assert_eq!(encode_f32(&[f32::from_bits(single)], Dtype::F64, &mut bytes, beyond), Ok(()));
+            assert_eq!(u64::from_le_bytes(bytes), quiet_double, "{single:#x}");
+            let mut values = [0.0];
+            assert_eq!(decode_f64(Dtype::F32, &single.to_le_bytes(), &mut values), Ok(()));
+            assert_eq!(values[0].to_bits(), quiet_double, "{single:#x}");
+        }
+    }
+    for (dtype, code) in [(Dtype::F16, 0xFDAB_u16), (Dtype::Bf16, 0xFFAB), (Dtype::Bf16, 0x7F81)] {
+        let mut values = [0.0];
+        assert_eq!(decode_f64(dtype, &code.to_le_bytes(), &mut values), Ok(()));
+        assert_eq!(values[0].to_bits(), quiet_double, "{dtype} {code:#x}");
+    }
 }
 
 /// What is stored is stored as it is: a payload, a signed zero, infinity.
@@ -265,7 +304,9 @@ fn wrong_lengths_say_which_size_fits() {
     }
     let texts = [
         (Dtype::Bf16, 3, 5, "expected 6 bytes for 3 elements of BF16, found 5"),
-        (Dtype::F4, 3, 1, "expected elements of F4 that fill whole bytes, found 3 in 1 bytes"),
+        (Dtype::F4, 3, 2, "expected a multiple of 2 elements of F4, found 3 for 2 bytes"),
+        (Dtype::F6E3M2, 2, 2, "expected a multiple of 4 elements of F6_E3M2, found 2 for 2 bytes"),
+        (Dtype::F6E2M3, 4, 2, "expected 3 bytes for 4 elements of F6_E2M3, found 2"),
     ];
     for (dtype, elements, bytes, text) in texts {
         assert_eq!(
@@ -284,12 +325,7 @@ fn blocks_have_32_elements_and_a_scale_each() {
             let bytes_len = elements * dtype.bits() as usize / 8;
             let fits = elements == 32 * scales;
             let expected = (elements % 32 == 0).then_some(elements as u64 / 32);
-            let length = NumbersError::Length {
-                dtype: Dtype::F8E8M0,
-                elements: elements as u64,
-                expected,
-                found: scales as u64,
-            };
+            let length = NumbersError::Scales { elements: elements as u64, expected, found: scales as u64 };
             let wanted = if fits { Ok(()) } else { Err(length) };
             let mut codes = vec![127; scales];
             let mut bytes = vec![0; bytes_len];
@@ -303,6 +339,18 @@ fn blocks_have_32_elements_and_a_scale_each() {
                 assert!(matches!(found, Err(NumbersError::Length { dtype: of, .. }) if of == dtype));
             }
         }
+    }
+    let texts = [
+        (32, 2, 16, "expected 1 scale for 32 elements, found 2"),
+        (64, 1, 32, "expected 2 scales for 64 elements, found 1"),
+        (33, 1, 17, "expected a multiple of 32 elements, found 33"),
+        (32, 1, 17, "expected 16 bytes for 32 elements of F4, found 17"),
+    ];
+    for (elements, scales, bytes, text) in texts {
+        let found = decode_blocks(Dtype::F4, &vec![0; scales], &vec![0; bytes], &mut vec![0.0; elements]);
+        assert_eq!(found.unwrap_err().to_string(), text);
+        let found = encode_blocks(&vec![0.0; elements], Dtype::F4, &mut vec![0; scales], &mut vec![0; bytes]);
+        assert_eq!(found.unwrap_err().to_string(), text);
     }
     for dtype in Dtype::ALL.into_iter().filter(|dtype| !BLOCK_DTYPES.contains(dtype)) {
         let mut bytes = vec![0; 4 * dtype.bits() as usize];
@@ -365,12 +413,17 @@ fn numbers_and_refusals_are_shown_in_few_words() {
         (Number::Unsigned(u64::MAX), "18446744073709551615"),
         (Number::Signed(-1), "-1"),
         (Number::F32(0.1), "0.1"),
-        (Number::F32(-0.0), "-0"),
+        (Number::F32(-0.0), "-0.0"),
+        (Number::F32(449.0), "449.0"),
+        (Number::F32(f32::MAX), "3.4028235e38"),
+        (Number::F64(5e-324), "5e-324"),
+        (Number::F64(1e16), "1e16"),
         (Number::F64(f64::INFINITY), "inf"),
         (Number::F64(0.1), "0.1"),
         (Number::F32(f32::NAN), "NaN"),
-        (Number::Complex([1.0, -2.0]), "1-2i"),
-        (Number::Complex([1.5, 2.0]), "1.5+2i"),
+        (Number::Complex([1.0, -2.0]), "1.0-2.0i"),
+        (Number::Complex([1.5, 2.0]), "1.5+2.0i"),
+        (Number::Complex([0.0, f32::NAN]), "0.0+NaNi"),
     ];
     for (number, text) in numbers {
         assert_eq!(number.to_string(), text);
@@ -388,8 +441,8 @@ fn numbers_and_refusals_are_shown_in_few_words() {
     }
     let mut bytes = [0; 2];
     let rows = [
-        (0.0, "0 in element 1: a scale is above zero"),
-        (-1.0, "-1 in element 1: a scale is above zero"),
+        (0.0, "0.0 in element 1: a scale is above zero"),
+        (-1.0, "-1.0 in element 1: a scale is above zero"),
         (f32::NEG_INFINITY, "-inf in element 1: a scale is above zero"),
         (f32::INFINITY, "inf in element 1: it is out of range"),
     ];

@@ -124,6 +124,24 @@ fn each_tensor_becomes_what_was_asked_for_it() {
     assert_eq!(names(directory.path()), ["in", "out"]);
 }
 
+/// A pattern for all names is one for all floats; what else it names is left alone, and that is said.
+#[test]
+fn a_pattern_that_names_more_than_floats() {
+    let directory = tempfile::tempdir().unwrap();
+    mixed(&directory.path().join("in"));
+    let ran =
+        run_in(directory.path(), ["convert", "in", "out", "--tensor", "*=f64", "--tensor", "*.norm=f32"]);
+    ran.expect(0);
+    assert_eq!(ran.err, "left as it was: 2 tensors that a --tensor names, but no float\n");
+    let found = content(&directory.path().join("out"));
+    let dtype = |name: &str| found.iter().find_map(|line| line.strip_prefix(name)?.split(' ').nth(1));
+    let dtypes = ["step", "double", "layer.0.norm", "layer.0.weight", "half", "scale", "mask"].map(dtype);
+    assert_eq!(dtypes, ["I64", "F64", "F32", "F64", "F64", "F64", "BOOL"].map(Some));
+    // A tensor that ends inside a byte stays when it is named, as the hint says.
+    write_model(&directory.path().join("odd"), &[("w[0]", Dtype::F16, &[3])], &[0; 6]);
+    run_in(directory.path(), ["convert", "odd", "out", "--to", "f4", "--tensor", "w[[]0[]]=F16"]).expect(0);
+}
+
 #[test]
 fn what_is_said() {
     let directory = tempfile::tempdir().unwrap();
@@ -194,7 +212,7 @@ fn what_cannot_be_done_changes_nothing() {
     let singles = [1.0_f32, 2.0, 448.0, 449.0, f32::INFINITY, f32::NAN, 0.0, -0.0];
     let singles: Vec<u8> = singles.iter().flat_map(|value| value.to_le_bytes()).collect();
     write_model(&at("large"), &[("a\u{1b}[2J", Dtype::F32, &[2, 4])], &singles);
-    write_model(&at("odd"), &[("w", Dtype::F16, &[3])], &[0; 6]);
+    write_model(&at("odd"), &[("w[0]", Dtype::F16, &[3])], &[0; 6]);
     fs::write(at("bad"), "no model at all").unwrap();
     fs::write(at("old"), "the old output").unwrap();
     let before = image(directory.path());
@@ -213,37 +231,37 @@ fn what_cannot_be_done_changes_nothing() {
         (
             &["odd", "old", "--to", "F4"],
             2,
-            "safestep: cannot write old: W5: expected a whole number of bytes for \"w\", found 12 bits",
-            "",
+            "safestep: cannot write old: W5: expected a whole number of bytes for \"w[0]\", found 12 bits",
+            "\nwith --tensor 'w[[]0[]]=F16' it stays as it is",
         ),
         (
             &["odd", "old", "--to", "F6_E2M3"],
             2,
-            "safestep: cannot write old: W5: expected a whole number of bytes for \"w\", found 18 bits",
-            "",
+            "safestep: cannot write old: W5: expected a whole number of bytes for \"w[0]\", found 18 bits",
+            "\nwith --tensor ",
         ),
         (
             &["large", "old", "--to", "F8_E4M3"],
             1,
             number,
-            "F8_E4M3, found 449 in element 3: it is out of range\nwith --saturate ",
+            "F8_E4M3, found 449.0 in element 3, [0, 3]: it is out of range\nwith --saturate ",
         ),
         (
             &["large", "large", "--to", "F4"],
             1,
             "safestep: cannot write large: ",
-            "F4, found 448 in element 2: it is out of range\nwith --saturate ",
+            "F4, found 448.0 in element 2, [0, 2]: it is out of range\nwith --saturate ",
         ),
         (
             &["large", "old", "--to", "F6_E3M2", "--saturate"],
             1,
             number,
-            "F6_E3M2, found NaN in element 5: there is no NaN\n",
+            "F6_E3M2, found NaN in element 5, [1, 1]: there is no NaN\n",
         ),
         (
             &["in", "old", "--to", "F8_E8M0"],
             1,
-            "safestep: cannot write old: \"double\": expected a value of F8_E8M0, found -2 in element 1: a scale is above zero\n",
+            "safestep: cannot write old: \"double\": expected a value of F8_E8M0, found -2.0 in element 1: a scale is above zero\n",
             "",
         ),
         (
@@ -253,9 +271,9 @@ fn what_cannot_be_done_changes_nothing() {
             "",
         ),
         (
-            &["in", "old", "--to", "F16", "--tensor", "s*=F32"],
+            &["in", "old", "--to", "F16", "--tensor", "st*=F32"],
             2,
-            "safestep: --tensor 's*=F32': \"step\" is I64, and only floats become other floats\n",
+            "safestep: --tensor 'st*=F32': \"step\" is I64, and only floats become other floats\n",
             "",
         ),
         (
@@ -269,7 +287,7 @@ fn what_cannot_be_done_changes_nothing() {
         let ran = run_in(directory.path(), ["convert"].iter().chain(*arguments));
         assert_eq!(ran.expect(*code), "", "{arguments:?}");
         assert!(ran.err.starts_with(complaint) && ran.err.contains(more), "{arguments:?}: {}", ran.err);
-        assert_eq!(ran.err.lines().count(), 1 + usize::from(more.contains("--saturate")), "{}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1 + usize::from(more.contains("\nwith --")), "{}", ran.err);
         assert!(!ran.err.contains('\u{1b}'));
         assert_eq!(image(directory.path()), before, "{arguments:?}");
     }

@@ -273,6 +273,10 @@ fn a_name_that_is_not_there() {
         assert_eq!(ran.expect(2), "", "{name}");
         assert_eq!(ran.err, format!("safestep: {complaint}"));
     }
+    // A byte that is no truth value is a number for programs.
+    let odd = Made::of(&[("odd", "BOOL", &[3], vec![0, 1, 2])]);
+    assert_eq!(odd.json(&["odd"])["values"], json!([false, true, 2]));
+    assert_eq!(odd.json(&["odd", "--raw"])["codes"], json!([0, 1, 2]));
     // The empty name is one.
     made.show(&[""]).expect(0);
     let ran = run(["show", "reference/empty.safetensors", "w"]);

@@ -120,11 +120,14 @@ impl<D: Disk> ModelWriter<'_, D> {
         let Some(next) = self.rest.last() else { return self.refuse(Refusal::Layout(error.to_string())) };
         match error {
             NumbersError::Type { .. } => self.refuse_dtype(next, from),
-            NumbersError::Length { .. } => self.refuse(Refusal::Layout(error.to_string())),
+            NumbersError::Length { .. } | NumbersError::Scales { .. } => {
+                self.refuse(Refusal::Layout(error.to_string()))
+            }
             NumbersError::Value(error) => {
                 let before = next.done_bits() / u64::from(next.dtype.bits());
                 let error = ValueError { index: error.index.saturating_add(before), ..error };
-                let because = Cause::Number(Box::new(BadNumber { tensor: self.name(next).into(), error }));
+                let (tensor, shape) = (self.name(next).into(), self.shape(next).into());
+                let because = Cause::Number(Box::new(BadNumber { tensor, shape, error }));
                 Error::new("write", self.commit.target(), because)
             }
         }

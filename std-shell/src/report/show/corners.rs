@@ -1,11 +1,13 @@
 //! The dimensions of a part become places to look at: both ends of each, and a gap between them where there is more.
 
-use safestep_core::Run;
+use std::cell::Cell;
+
 use safestep_core::numbers::Number;
+use safestep_core::{Dtype, Run};
 
 use super::{Form, Part, Picked};
 use crate::report::Trouble;
-use crate::report::numbers::Cell;
+use crate::report::numbers as text;
 
 /// The places of a dimension that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub(super) struct Grid<'p> {
     axes: Vec<(&'p Picked, u64)>,
     /// The first element.
     first: u64,
+    /// Whether there was a byte of BOOL other than 0 and 1.
+    marked: Cell<bool>,
 }
 
 impl<'p> Grid<'p> {
@@ -56,7 +60,12 @@ impl<'p> Grid<'p> {
             stride = stride.wrapping_mul(picked.dim);
         }
         axes.reverse();
-        Self { part, axes, first }
+        Self { part, axes, first, marked: Cell::new(false) }
+    }
+
+    /// Whether one of the cells so far bears the mark of a byte that is no truth value.
+    pub(super) fn has_marked(&self) -> bool {
+        self.marked.get()
     }
 
     pub(super) fn rank(&self) -> usize {
@@ -97,7 +106,7 @@ impl<'p> Grid<'p> {
         block: &[u64],
         rows: impl Iterator<Item = u64>,
         columns: impl Iterator<Item = u64> + Clone,
-    ) -> Result<Vec<Cell>, Trouble> {
+    ) -> Result<Vec<text::Cell>, Trouble> {
         let outer = self.axes.iter().zip(block);
         let first = outer
             .fold(self.first, |first, ((_, stride), place)| first.wrapping_add(place.wrapping_mul(*stride)));
@@ -113,14 +122,28 @@ impl<'p> Grid<'p> {
         let (mut cells, dtype) = (Vec::new(), self.part.entry.dtype());
         self.part.each_block_of(runs, |block| {
             match self.part.form {
-                Form::ValueReader => cells.extend(block.numbers().map(|number: Number| Cell::value(&number))),
+                Form::Values if dtype == Dtype::Bool => {
+                    cells.extend(block.numbers().map(|number| self.truth(&number)));
+                }
+                Form::Values => cells.extend(block.numbers().map(|number| text::Cell::value(&number))),
                 Form::Codes => {
-                    let complex = dtype == safestep_core::Dtype::C64;
-                    cells.extend(block.codes().map(|code| Cell::code(code, dtype.bits(), complex)));
+                    let complex = dtype == Dtype::C64;
+                    cells.extend(block.codes().map(|code| text::Cell::code(code, dtype.bits(), complex)));
                 }
             }
             Ok::<_, Trouble>(true)
         })?;
         Ok(cells)
+    }
+
+    /// A truth value; a byte that is none bears a mark.
+    fn truth(&self, number: &Number) -> text::Cell {
+        match number {
+            Number::Bool(_) => text::Cell::value(number),
+            _ => {
+                self.marked.set(true);
+                text::Cell::marked(number)
+            }
+        }
     }
 }

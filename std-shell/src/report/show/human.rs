@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::corners::{Ends, Grid};
 use super::{Form, Part, Picked};
-use crate::report::numbers::{Cell, Room, shortest};
+use crate::report::numbers::{Cell, Room};
 use crate::report::words::{about, bytes, grouped, shape, shortened, shown};
 use crate::report::{Palette, Screen, Trouble, histogram};
 
@@ -53,17 +53,23 @@ pub(crate) fn values(screen: &mut Screen, part: &Part<'_>) -> Result<(), Trouble
         0 => scalar(screen, &grid),
         1 => vector(screen, &grid),
         rank => blocks(screen, part, &grid, rank > 2),
+    }?;
+    if grid.has_marked() {
+        let Palette { dim, .. } = screen.palette;
+        writeln!(screen.out, "\n  {dim}BOOL is 0 or 1; the other bytes are marked with a !{dim:#}")?;
     }
+    Ok(())
 }
 
 fn heading(screen: &mut Screen, part: &Part<'_>) -> io::Result<()> {
     let Palette { strong, dim, .. } = screen.palette;
     let entry = &part.entry;
     let parameters = entry.shape().elements().unwrap_or(u64::MAX);
+    let name = Some(shown(&entry.name())).filter(|name| !name.is_empty()).unwrap_or_else(|| "\"\"".into());
     writeln!(
         screen.out,
         "{strong}{}{strong:#}: {} {}, {} parameter{}, {}",
-        shown(&entry.name()),
+        name,
         entry.dtype(),
         shape(&entry.shape()),
         about(parameters),
@@ -337,7 +343,7 @@ pub(crate) fn stats(screen: &mut Screen, part: &Part<'_>, stats: &Stats) -> Resu
     writeln!(screen.out)?;
     let counts = stats.counts;
     let found =
-        |number: Option<Number>| number.map_or_else(|| "none".to_string(), |number| shortest(&number));
+        |number: Option<Number>| number.map_or_else(|| "none".to_string(), |number| number.to_string());
     let rounded = |number: Option<f64>| found(number.map(|number| Number::F64(six_digits(number))));
     for (label, text) in [
         ("values", grouped(counts.elements)),
@@ -349,9 +355,10 @@ pub(crate) fn stats(screen: &mut Screen, part: &Part<'_>, stats: &Stats) -> Resu
     ] {
         writeln!(screen.out, "  {dim}{label:<8}{dim:#}  {text}")?;
     }
-    for (label, count) in
-        [("NaN", counts.nan), ("inf", counts.positive_infinities), ("-inf", counts.negative_infinities)]
-    {
+    let truth = (part.entry.dtype() == Dtype::Bool).then_some(("not 0, 1", counts.not_boolean));
+    let odd =
+        [("NaN", counts.nan), ("inf", counts.positive_infinities), ("-inf", counts.negative_infinities)];
+    for (label, count) in odd.into_iter().chain(truth) {
         let style = if count > 0 { bad } else { Style::new() };
         let text = share(count, counts.elements);
         writeln!(screen.out, "  {dim}{label:<8}{dim:#}  {style}{text}{style:#}")?;

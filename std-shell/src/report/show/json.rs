@@ -14,7 +14,7 @@ use crate::report::{Screen, Trouble};
 pub(crate) fn values(screen: &mut Screen, part: &Part<'_>) -> Result<(), Trouble> {
     let out = &mut screen.out;
     let key = match part.form {
-        Form::ValueReader => "values",
+        Form::Values => "values",
         Form::Codes => "codes",
     };
     begin(out, part, key)?;
@@ -24,7 +24,7 @@ pub(crate) fn values(screen: &mut Screen, part: &Part<'_>) -> Result<(), Trouble
         let mut nest = Nest::new(part);
         part.each_block(|block| {
             match part.form {
-                Form::ValueReader => {
+                Form::Values => {
                     block.numbers().try_for_each(|number| nest.put(out, |out| value(out, &number)))
                 }
                 Form::Codes => {
@@ -125,6 +125,9 @@ pub(crate) fn stats(screen: &mut Screen, part: &Part<'_>, stats: &Stats) -> Resu
         "{{\"of\":\"{of}\",\"elements\":{elements},\"zeros\":{zeros},\"nan\":{nan},\
          \"positive_infinities\":{positive_infinities},\"negative_infinities\":{negative_infinities}"
     )?;
+    if part.entry.dtype() == Dtype::Bool {
+        write!(out, ",\"not_boolean\":{}", stats.counts.not_boolean)?;
+    }
     let numbers = [
         ("min", stats.min),
         ("max", stats.max),

@@ -39,16 +39,15 @@ fn assert_stats(stats: &Value, all: &[f64]) {
         .as_array()
         .unwrap()
         .iter()
-        .map(|edge| match edge.as_str() {
-            Some(text) => text.replace("Infinity", "inf").parse().unwrap(),
-            None => edge.as_f64().unwrap(),
-        })
+        .map(|edge| edge.as_f64().expect("an edge is a number"))
         .collect();
     assert!(edges.is_sorted_by(|one, other| one < other), "{edges:?}");
-    assert!(edges.len() <= 24 && edges[0] <= *min && *max < edges[edges.len() - 1], "{edges:?}");
+    // The largest f64 is below no edge: it is in the last bin.
+    let below = |value: f64, edge: f64| value < edge || edge == f64::MAX;
+    assert!(edges.len() <= 24 && edges[0] <= *min && below(*max, edges[edges.len() - 1]), "{edges:?}");
     let counts: Vec<usize> = edges
         .windows(2)
-        .map(|bin| finite.iter().filter(|value| bin[0] <= **value && **value < bin[1]).count())
+        .map(|bin| finite.iter().filter(|value| bin[0] <= **value && below(**value, bin[1])).count())
         .collect();
     assert!(counts[0] > 0 && counts[counts.len() - 1] > 0, "{counts:?}");
     assert_eq!(stats["histogram"]["counts"], json!(counts), "{edges:?}");
@@ -85,6 +84,8 @@ fn statistics_are_those_of_a_naive_twin() {
     ];
     let wide: Vec<Vec<f64>> = vec![
         vec![f64::MAX, f64::MIN],
+        vec![-f64::MAX, f64::MAX, 1e308, 5e-324],
+        vec![1e308, 1.7e308],
         vec![f64::MAX, f64::MAX, f64::MAX],
         vec![5e-324, 1e-323, 0.0],
         vec![-1e-310, 1e-310, 3e-309],
@@ -130,6 +131,7 @@ fn statistics_of_integers_truth_values_complex_numbers_and_slices() {
         ("i8", "I8", &[256], (0..=255).collect()),
         ("bool", "BOOL", &[5], vec![0, 1, 1, 0, 1]),
         ("true", "BOOL", &[2], vec![1, 1]),
+        ("odd", "BOOL", &[4], vec![0, 2, 1, 255]),
         ("i64", "I64", &[5], bytes(&longs, |value| value.to_le_bytes())),
         ("u64", "U64", &[3], bytes(&odd, |value| value.to_le_bytes())),
         ("c", "C64", &[4], f32s(&[3.0, -4.0, 0.0, 0.0, f32::NAN, 1.0, 0.0, f32::NEG_INFINITY])),
@@ -141,6 +143,12 @@ fn statistics_of_integers_truth_values_complex_numbers_and_slices() {
     assert_stats(&stats(&["bool"]), &[0.0, 1.0, 1.0, 0.0, 1.0]);
     assert_stats(&stats(&["true"]), &[1.0, 1.0]);
     assert_stats(&stats(&["f6"]), &[1.0, 0.125, 7.5, -0.0]);
+    // What is no truth value is counted, and takes part in nothing else.
+    let found = stats(&["odd"]);
+    assert_eq!((&found["elements"], &found["not_boolean"], &found["nan"]), (&json!(4), &json!(2), &json!(0)));
+    assert_eq!((&found["min"], &found["max"], &found["mean"]), (&json!(false), &json!(true), &json!(0.5)));
+    assert_eq!((&stats(&["bool"])["not_boolean"], &stats(&["i8"])["not_boolean"]), (&json!(0), &Value::Null));
+    assert!(made.show(&["odd", "--stats"]).expect(0).contains("  not 0, 1  2 (50.0 %)\n"));
     assert_eq!((&stats(&["bool"])["min"], &stats(&["bool"])["max"]), (&json!(false), &json!(true)));
     // Longer than an f64, yet exact.
     let found = stats(&["i64"]);

@@ -22,6 +22,8 @@ fn tables_to_the_byte() {
         ("empty", "F64", &[3, 0], Vec::new()),
         ("complex", "C64", &[2], f32s(&[1.5, -2.0, -10.0, 0.25])),
         ("evil\u{1b}[2J", "BOOL", &[2, 2], vec![0, 1, 1, 1]),
+        ("odd", "BOOL", &[2, 2], vec![0, 1, 2, 255]),
+        ("", "U8", &[1], vec![7]),
     ]);
     let table: &[(&[&str], &str)] = &[
         (&["scalar"], "scalar: F32 [], 1 parameter, 4 B\n\n  3.25\n"),
@@ -79,6 +81,23 @@ evil\\u{1b}[2J: BOOL [2, 2], 4 parameters, 4 B
   1   true  true
 ",
         ),
+        (
+            &["odd"],
+            "\
+odd: BOOL [2, 2], 4 parameters, 4 B
+
+         0     1
+  0  false  true
+  1     2!  255!
+
+  BOOL is 0 or 1; the other bytes are marked with a !
+",
+        ),
+        (
+            &["odd", "--slice", "0"],
+            "odd: BOOL [2, 2], 4 parameters, 4 B\n  slice     [0, :], of shape [2]\n\n  [0]  false   true\n",
+        ),
+        (&[""], "\"\": U8 [1], 1 parameter, 1 B\n\n  [0]  7\n"),
         (
             &["long"],
             "\
