@@ -25,6 +25,8 @@ mod curve;
 
 pub(crate) mod run;
 
+pub(crate) mod steps;
+
 pub(crate) mod tour;
 
 use std::cmp::Reverse;
