@@ -59,4 +59,4 @@ pub use retention::{Leftover, Retained, Retention, retain};
 pub use save::{SaveOptions, Saved, save};
 pub use scan::{Latest, Scan, root_of, scan};
 pub use state::{Optimizer, State, Tensor};
-pub use verify::{Flaw, Verdict, verify};
+pub use verify::{Flaw, FlawKind, Verdict, verify};

@@ -9,6 +9,8 @@ mod pattern;
 
 mod interrupt;
 
+mod checkpoints;
+
 mod check;
 mod completions;
 mod convert;
@@ -17,11 +19,14 @@ mod history;
 mod inspect;
 mod man;
 mod pivot;
+mod prune;
 mod rewrite;
 mod show;
 mod snapshot;
+mod steps;
 mod tokens;
 mod train;
+mod verify;
 
 use std::ffi::OsString;
 use std::io;
@@ -67,6 +72,9 @@ enum Command {
     Snapshot(snapshot::Arguments),
     History(history::Arguments),
     Pivot(pivot::Arguments),
+    Steps(steps::Arguments),
+    Verify(verify::Arguments),
+    Prune(prune::Arguments),
     Tokens(tokens::Arguments),
     Train(train::Arguments),
     Demo(demo::Arguments),
@@ -83,6 +91,7 @@ Examples:
   safestep rewrite odd.safetensors new.safetensors
   safestep convert model.safetensors half.safetensors --to BF16
   safestep history run --plot loss.svg        the losses of a run, resumed or not
+  safestep steps run                          its checkpoints, and which one a resume would take
   safestep tokens check --json shards/        every id of token shards against its vocabulary
   safestep demo                               a tour with files of its own
 
@@ -201,6 +210,9 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Snapshot(arguments) => snapshot::run(arguments, &mut screen),
         Command::History(arguments) => history::run(arguments, &mut screen),
         Command::Pivot(arguments) => pivot::run(arguments, &mut screen),
+        Command::Steps(arguments) => steps::run(arguments, &mut screen),
+        Command::Verify(arguments) => verify::run(arguments, &mut screen),
+        Command::Prune(arguments) => prune::run(arguments, &mut screen),
         Command::Tokens(arguments) => tokens::run(arguments, &mut screen),
         Command::Train(arguments) => early
             .unwrap_or_else(Signals::install)

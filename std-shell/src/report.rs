@@ -25,6 +25,8 @@ mod curve;
 
 pub(crate) mod run;
 
+pub(crate) mod steps;
+
 pub(crate) mod train;
 
 pub(crate) mod tour;

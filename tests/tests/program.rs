@@ -15,6 +15,9 @@ mod bad_output;
 mod short_memory;
 mod real_model;
 mod runs;
+mod steps;
+mod verify;
+mod prune;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -90,15 +90,20 @@ pub enum FlawKind {
 
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", terminal_safe(&self.file))?;
-        match &self.kind {
-            FlawKind::Missing => f.write_str("it is missing"),
-            FlawKind::Unlisted => f.write_str("the manifest does not list it"),
-            FlawKind::NotRegular(kind) => write!(f, "it is {kind}, not a regular file"),
-            FlawKind::Size { expected, found } => write!(f, "expected {expected} bytes, found {found}"),
-            FlawKind::Sha256 { expected, found } => write!(f, "expected sha256 {expected}, found {found}"),
-            FlawKind::Unreadable(reason) | FlawKind::Malformed(reason) => terminal_safe(reason).fmt(f),
-            FlawKind::Step { expected, found } => write!(f, "expected step {expected}, found {found}"),
+        write!(f, "{}: {}", terminal_safe(&self.file), self.kind)
+    }
+}
+
+impl fmt::Display for FlawKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("it is missing"),
+            Self::Unlisted => f.write_str("the manifest does not list it"),
+            Self::NotRegular(kind) => write!(f, "it is {kind}, not a regular file"),
+            Self::Size { expected, found } => write!(f, "expected {expected} bytes, found {found}"),
+            Self::Sha256 { expected, found } => write!(f, "expected sha256 {expected}, found {found}"),
+            Self::Unreadable(reason) | Self::Malformed(reason) => terminal_safe(reason).fmt(f),
+            Self::Step { expected, found } => write!(f, "expected step {expected}, found {found}"),
         }
     }
 }

@@ -75,6 +75,11 @@ impl Interruptible {
         caught.map(Self::new).map_err(|error| Error::io("catch signals while writing", output, error))
     }
 
+    /// The signal that came, if one did.
+    pub(super) fn signal(&self) -> Option<usize> {
+        self.interrupt.signal()
+    }
+
     /// How the work on this disk ended. What failed after a signal failed of it, unless the file is in its place.
     pub(super) fn settle<T>(&self, done: Result<T, Error>) -> Result<T, Failure> {
         match (done, self.interrupt.signal()) {

@@ -19,7 +19,7 @@ pub(super) struct Arguments {
     command: Option<String>,
 }
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 21] = [
     "inspect",
     "show",
     "check",
@@ -28,6 +28,9 @@ const COMMANDS: [&str; 18] = [
     "snapshot",
     "history",
     "pivot",
+    "steps",
+    "verify",
+    "prune",
     "tokens",
     "tokens-pack",
     "tokens-inspect",

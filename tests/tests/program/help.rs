@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::run;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 16] = [
     "inspect",
     "show",
     "check",
@@ -16,6 +16,9 @@ const COMMANDS: [&str; 13] = [
     "snapshot",
     "history",
     "pivot",
+    "steps",
+    "verify",
+    "prune",
     "demo",
     "completions",
     "man",
@@ -104,6 +107,12 @@ fn wrong_usage_is_2_with_silence_on_standard_output() {
         (&["convert", "in", "out", "--tensor", "[=F32"], "unclosed character class"),
         (&["completions", "dos"], "invalid value 'dos'"),
         (&["man", "judge"], "invalid value 'judge'"),
+        (&["steps"], "<RUN>"),
+        (&["verify"], "<PATH>..."),
+        (&["prune", "run"], "<--keep-last <N>|--keep-every <K>>"),
+        (&["prune", "run", "--keep-last", "0"], "invalid value '0'"),
+        (&["prune", "run", "--keep-every", "0"], "invalid value '0'"),
+        (&["prune", "run", "--keep-last", "-1"], "unexpected argument '-1'"),
         (&["tokens"], "Usage: safestep tokens"),
         (&["tokens", "judge"], "unrecognized subcommand 'judge'"),
         (&["tokens", "check"], "<SHARD>..."),
