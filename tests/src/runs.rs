@@ -4,11 +4,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use safestep::checkpoint::protocol::Protocol;
 use safestep::checkpoint::{Checkpoint, Optimizer, State, Tensor};
 use safestep_core::Dtype;
 use safestep_core::checkpoint::{DataCursor, GitSha, RngState, TrainerState};
 
 use crate::disk_faults::{Image, Standing};
+use crate::headers::random::Random;
 
 /// A state that owns what it holds: a `Linear(2, 1)` under AdamW.
 #[derive(Clone, Debug)]
@@ -80,6 +82,19 @@ impl Run {
         }
     }
 
+    /// The same with a further tensor of so many bytes, of which each step has others.
+    #[must_use]
+    pub fn sized(step: u64, len_bytes: usize) -> Self {
+        let mut run = Self::at(step);
+        let mut random = Random::new(step);
+        let mut bytes: Vec<u8> =
+            (0..len_bytes.div_ceil(8)).flat_map(|_| random.bits().to_le_bytes()).collect();
+        bytes.truncate(len_bytes);
+        let shape = vec![u64::try_from(len_bytes).unwrap()];
+        run.model.push(Array { name: "table".to_owned(), dtype: Dtype::U8, shape, bytes });
+        run
+    }
+
     /// Lends the state.
     pub fn with<T>(&self, use_it: impl FnOnce(&State<'_>) -> T) -> T {
         let (model, arrays) = (lend(&self.model), lend(&self.arrays));
@@ -138,6 +153,27 @@ fn lend(arrays: &[Array]) -> Vec<Tensor<'_>> {
         bytes: &array.bytes,
     });
     tensors.collect()
+}
+
+/// All rules of a save but one, by its name.
+#[must_use]
+pub fn protocol_without(rule: &str) -> Option<Protocol> {
+    let mut protocol = Protocol::default();
+    *match rule {
+        "sync_files" => &mut protocol.sync_files,
+        "sync_manifest" => &mut protocol.sync_manifest,
+        "sync_step" => &mut protocol.sync_step,
+        "sync_root_for_step" => &mut protocol.sync_root_for_step,
+        "sync_latest" => &mut protocol.sync_latest,
+        "sync_root_for_latest" => &mut protocol.sync_root_for_latest,
+        "sync_parent" => &mut protocol.sync_parent,
+        "manifest_last" => &mut protocol.manifest_last,
+        "latest_after_step" => &mut protocol.latest_after_step,
+        "delete_last" => &mut protocol.delete_last,
+        "unname_first" => &mut protocol.unname_first,
+        _ => return None,
+    } = false;
+    Some(protocol)
 }
 
 /// Makes a directory hold what an image holds, no more and no less, and leaves alone what is the same already.

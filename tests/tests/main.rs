@@ -11,6 +11,8 @@ mod random;
 mod replay;
 mod commit;
 mod checkpoint;
+#[cfg(target_os = "linux")]
+mod crash;
 mod house;
 mod slices;
 mod numbers;

@@ -144,38 +144,38 @@ pub(crate) fn skipped(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// The program, built for this test's profile, target and features. Cargo knows if it is built already.
+/// The program, built for this test's profile, target and features.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let built = BINARY.get_or_init(|| {
-        // TARGET_DIR [/ TRIPLE] / PROFILE / deps / integration-HASH
-        let test = std::env::current_exe().unwrap();
-        let profile_dir = test.parent().and_then(Path::parent).unwrap();
-        let above = profile_dir.parent().unwrap();
-        let profile = match profile_dir.file_name().and_then(OsStr::to_str).unwrap() {
-            // Two profiles share this directory. Most of this one is built already, for the test itself.
-            "debug" => "test",
-            other => other,
-        };
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        build.current_dir(env!("CARGO_MANIFEST_DIR"));
-        build.args(["build", "--quiet", "--package", "safestep", "--bin", "safestep", "--profile", profile]);
-        if above.join(".rustc_info.json").exists() {
-            build.arg("--target-dir").arg(above);
-        } else {
-            build
-                .arg("--target-dir")
-                .arg(above.parent().unwrap())
-                .arg("--target")
-                .arg(above.file_name().unwrap());
-        }
-        if !cfg!(feature = "fast") {
-            build.args(["--no-default-features", "--features", "program"]);
-        }
-        let built = build.status().unwrap().success();
-        built.then(|| profile_dir.join("safestep").with_extension(std::env::consts::EXE_EXTENSION))
-    });
     // It is not built again for each test.
-    built.as_deref().expect("the program cannot be built")
+    BINARY.get_or_init(|| built("--bin", "safestep")).as_deref().expect("the program cannot be built")
+}
+
+/// A program or an example of the shell, built for this test's profile, target and features. Cargo knows if it is built already.
+pub(crate) fn built(kind: &str, name: &str) -> Option<PathBuf> {
+    // TARGET_DIR [/ TRIPLE] / PROFILE / deps / integration-HASH
+    let test = std::env::current_exe().unwrap();
+    let profile_dir = test.parent().and_then(Path::parent).unwrap();
+    let above = profile_dir.parent().unwrap();
+    let profile = match profile_dir.file_name().and_then(OsStr::to_str).unwrap() {
+        // Two profiles share this directory. Most of this one is built already, for the test itself.
+        "debug" => "test",
+        other => other,
+    };
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.current_dir(env!("CARGO_MANIFEST_DIR"));
+    build.args(["build", "--quiet", "--package", "safestep", kind, name, "--profile", profile]);
+    if above.join(".rustc_info.json").exists() {
+        build.arg("--target-dir").arg(above);
+    } else {
+        build.arg("--target-dir").arg(above.parent().unwrap());
+        build.arg("--target").arg(above.file_name().unwrap());
+    }
+    if !cfg!(feature = "fast") {
+        build.args(["--no-default-features", "--features", "program"]);
+    }
+    let folder = if kind == "--example" { profile_dir.join("examples") } else { profile_dir.to_path_buf() };
+    let built = build.status().unwrap().success();
+    built.then(|| folder.join(name).with_extension(std::env::consts::EXE_EXTENSION))
 }
