@@ -15,6 +15,7 @@ mod bad_output;
 mod short_memory;
 mod real_model;
 mod runs;
+mod train;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
