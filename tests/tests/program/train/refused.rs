@@ -19,7 +19,6 @@ fn another_run_is_not_gone_on_with() {
         ("--seed 43", "seed: it has 42, this is 43"),
         ("--batch 5", "batch: it has 4, this is 5"),
         ("--seq-len 9", "seq_len: it has 8, this is 9"),
-        ("--vocab 33", "vocabulary: it has 32, this is 33"),
         ("--optimizer sgd", "lr: it has 0.05, this is 5.0; optimizer: it has \"adamw\", this is \"sgd\""),
         ("--method counts", "method: it has \"gradient\", this is \"counts\""),
         ("--data other.bin", "shards: it has [{"),
