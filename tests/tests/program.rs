@@ -18,6 +18,7 @@ mod runs;
 mod steps;
 mod verify;
 mod prune;
+mod train;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

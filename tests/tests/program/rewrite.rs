@@ -184,7 +184,7 @@ fn a_full_disk() {
     run_in(&disk, ["rewrite", "small.safetensors", "old.safetensors"]).expect(0);
 }
 
-struct Mount<'p>(&'p Path);
+pub(super) struct Mount<'p>(pub(super) &'p Path);
 
 impl Drop for Mount<'_> {
     fn drop(&mut self) {

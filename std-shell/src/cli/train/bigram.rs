@@ -6,12 +6,15 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 use safestep::checkpoint::{DataCursor, GitSha, Retention, RngState, SaveOptions, TrainerState, load, save};
 use safestep::run::{Cadence, Guard, History, Next, RunFiles, Signals, replace_samples};
 use safestep::tokens::shards::shard_paths;
 use safestep::tokens::{Cursor, Pcg32, Shards, Share, TokenStream};
 use safestep::{Access, Cause, Error, OsDisk};
+use signal_hook::consts::SIGXFSZ;
+use signal_hook::flag;
 
 use super::config::{self, Config};
 use super::ending;
@@ -28,6 +31,10 @@ pub(super) fn run(arguments: &Arguments, signals: Signals, screen: &mut Screen) 
     // Reads the variable FAILPOINTS; it ends with the run.
     #[cfg(feature = "failpoints")]
     let _failpoints = fail::FailScenario::setup();
+    // A file that grows beyond what the process may write is an error of the call that writes, not the end by a signal.
+    // Nobody reads this flag: that the signal is caught is enough.
+    flag::register(SIGXFSZ, Arc::default())
+        .map_err(|error| Error::io("catch signals while training in", &arguments.out, error))?;
     let mut training = Training::begin(arguments, screen)?;
     training.steps(signals, screen)?;
     Ok(Exit::Good)
@@ -131,7 +138,8 @@ impl<'a> Training<'a> {
         self.learner.restore(&checkpoint).map_err(other)?;
         (self.step, self.tokens_seen, self.saved) = (trainer.step, trainer.tokens_seen, Some(trainer.step));
         screen.remark(&format!("resumed {}", self.step));
-        Ok(())
+        // Whoever was killed right after the save has left those of an older step.
+        self.keep_samples()
     }
 
     /// All steps that are left, and what comes after the last one.
@@ -191,6 +199,11 @@ impl<'a> Training<'a> {
         for leftover in saved.retained.leftovers {
             progress.complain(&format!("cannot remove {}: {}", leftover.path.display(), leftover.because));
         }
+        self.keep_samples()
+    }
+
+    /// The samples are those of the step that was saved last.
+    fn keep_samples(&self) -> Result<(), Failure> {
         let samples = ending::samples(&self.learner, self.config.seed, self.step, self.config.vocabulary);
         Ok(replace_samples(&OsDisk, &self.files, &samples)?)
     }
