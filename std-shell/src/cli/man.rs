@@ -19,13 +19,17 @@ pub(super) struct Arguments {
     command: Option<String>,
 }
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 22] = [
     "inspect",
     "show",
     "check",
     "rewrite",
     "convert",
     "snapshot",
+    "snapshot-inspect",
+    "snapshot-export",
+    "snapshot-import",
+    "snapshot-size",
     "history",
     "pivot",
     "tokens",
