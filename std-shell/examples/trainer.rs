@@ -103,7 +103,7 @@ fn learn(logits: &mut [f32], targets: &[u32]) -> f64 {
 fn make_shard(path: &Path) -> Answer<()> {
     let ids: Vec<u16> = (0..2000_u32).map(|place| (place * place % VOCABULARY) as u16).collect();
     let mut bytes = vec![0; 1024];
-    let header = ShardHeader::new(ShardKind::Narrow, ids.len() as u64, VOCABULARY.into());
+    let header = ShardHeader::new(ShardKind::Narrow, ids.len() as u32, VOCABULARY);
     header.ok_or("no header")?.encode(bytes.first_chunk_mut().ok_or("no room")?);
     bytes.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
     Ok(std::fs::write(path, bytes)?)

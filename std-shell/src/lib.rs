@@ -37,6 +37,8 @@ pub mod tokens;
 
 pub mod run;
 
+pub mod guide;
+
 pub use commit::Commit;
 pub use disk::{Disk, OsDisk};
 pub use error::{
