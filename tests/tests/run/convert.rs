@@ -9,7 +9,7 @@ use safestep::run::{
 };
 use safestep::{Blame, Cause, Error, OsDisk};
 use safestep_core::Dtype;
-use safestep_tests::disk_faults::SimulatedDisk;
+use safestep_tests::disk_faults::{SimulatedDisk, Standing};
 
 /// An array of a checkpoint to be.
 struct Array(&'static str, Dtype, &'static [u64], Vec<u32>);
@@ -184,7 +184,7 @@ fn what_a_snapshot_cannot_hold_is_named_and_nothing_is_written() {
     for (step, optimizer, order, complaint) in table {
         let (directory, _) = super::run("");
         let checkpoint = saved(directory.path(), step, &model(), &optimizer);
-        let disk = SimulatedDisk::default();
+        let disk = SimulatedDisk::holding::<&str>([]);
         let error = export_snapshot(&disk, &checkpoint, &order, "snapshot").unwrap_err();
         refused(&error, complaint);
         assert!(disk.calls().is_empty());
@@ -210,7 +210,7 @@ fn a_list_that_does_not_fit_a_snapshot_is_named_and_nothing_is_written() {
         (vec![a.clone(), a], "\"a\": expected each parameter once in the list, found it twice"),
     ];
     for (parameters, complaint) in table {
-        let disk = SimulatedDisk::default();
+        let disk = SimulatedDisk::holding::<&str>([]);
         refused(&import_snapshot(&disk, &snapshot, &parameters, Path::new("root")).unwrap_err(), complaint);
         assert!(disk.calls().is_empty());
     }
@@ -226,10 +226,7 @@ fn refused(error: &Error, complaint: &str) {
 /// What the guide for trainers says of syncs.
 #[test]
 fn a_save_syncs_as_often_as_the_guide_says() {
-    let disk = SimulatedDisk::holding([(
-        "run/ckpt/LATEST.tmp",
-        safestep_tests::disk_faults::Standing::File(Vec::new()),
-    )]);
+    let disk = SimulatedDisk::holding([("run/ckpt/LATEST.tmp", Standing::File(Vec::new()))]);
     let state = |step| State {
         model: &[],
         optimizer: Optimizer::default(),
