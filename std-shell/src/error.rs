@@ -11,6 +11,9 @@ mod refusal;
 
 mod shard;
 
+mod arrays;
+
+pub use arrays::BadArrays;
 pub use found::ends;
 pub use refusal::Refusal;
 pub use shard::{BadShard, Misfit};
@@ -96,6 +99,7 @@ impl std::error::Error for Error {
             Cause::Line { error, .. } | Cause::State(error) => Some(error),
             Cause::BadShard(bad) => Some(&bad.error),
             Cause::Misfit(misfit) => Some(misfit),
+            Cause::BadArrays(bad) => Some(bad),
             Cause::NotRegular(_)
             | Cause::Shrank { .. }
             | Cause::PastEnd { .. }
@@ -181,6 +185,8 @@ pub enum Cause {
     BadIds(String),
     /// The shards are good, and not the ones for this stream or cursor.
     Misfit(Misfit),
+    /// A checkpoint and a snapshot are not each other's.
+    BadArrays(BadArrays),
     /// The new file has taken its name, but syncing the directory failed.
     NotDurable(io::Error),
     /// There is not enough space on the disk; nothing was written.
@@ -218,6 +224,7 @@ impl Cause {
             | Self::BadShard(_)
             | Self::BadIds(_)
             | Self::Misfit(_)
+            | Self::BadArrays(_)
             | Self::Snapshot(_)
             | Self::Line { .. }
             | Self::Form(_)
@@ -291,6 +298,7 @@ impl fmt::Display for Cause {
             Self::BadShard(bad) => bad.fmt(f),
             Self::BadIds(reason) => terminal_safe(reason).fmt(f),
             Self::Misfit(misfit) => misfit.fmt(f),
+            Self::BadArrays(bad) => bad.fmt(f),
             Self::Abandoned => f.write_str("an earlier error had already ended this write"),
             Self::NotDurable(error) => write!(
                 f,

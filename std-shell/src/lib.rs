@@ -37,10 +37,13 @@ pub mod tokens;
 
 pub mod run;
 
+pub mod guide;
+
 pub use commit::Commit;
 pub use disk::{Disk, OsDisk};
 pub use error::{
-    BadFile, BadNumber, BadShard, Blame, Cause, Error, FileKind, Misfit, Refusal, ends, terminal_safe,
+    BadArrays, BadFile, BadNumber, BadShard, Blame, Cause, Error, FileKind, Misfit, Refusal, ends,
+    terminal_safe,
 };
 pub use mapped::Mapped;
 pub use model::{

@@ -11,6 +11,7 @@
 //! [`Guard`] ties [`Cadence`], [`SaveClock`] and [`Signals`] together: after each step it says go on, save, or save and stop.
 
 pub mod snapshot;
+pub mod convert;
 pub mod history;
 pub mod satellites;
 pub mod cadence;
@@ -18,6 +19,7 @@ pub mod signals;
 pub mod guard;
 
 pub use cadence::SaveClock;
+pub use convert::{Parameter, export_snapshot, import_snapshot, parameters_of};
 pub use guard::{Guard, Next, OnDemand};
 pub use history::{Canonical, Entries, History, Repair, Summary, Value, loss_value};
 pub use safestep_core::cadence::Cadence;

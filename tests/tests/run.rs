@@ -1,6 +1,7 @@
 //! The files beside a run: what a crash, a signal or a change of policy may do to them, and what it must not.
 
 mod snapshot;
+mod convert;
 mod history;
 mod satellites;
 mod signals;

@@ -19,13 +19,17 @@ pub(super) struct Arguments {
     command: Option<String>,
 }
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 25] = [
     "inspect",
     "show",
     "check",
     "rewrite",
     "convert",
     "snapshot",
+    "snapshot-inspect",
+    "snapshot-export",
+    "snapshot-import",
+    "snapshot-size",
     "history",
     "pivot",
     "steps",

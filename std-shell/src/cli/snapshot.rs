@@ -1,15 +1,20 @@
-//! Snapshots of five regions: what is in one, and how large one will be.
+//! Snapshots of five regions: what is in one, how large one will be, and checkpoints made of them and into them.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use safestep::run::MappedSnapshot;
+use safestep::checkpoint::{Checkpoint, StepName, load, load_step, root_of};
+use safestep::run::{MappedSnapshot, Parameter, export_snapshot, import_snapshot, parameters_of};
+use safestep::{Error, OsDisk};
 use safestep_core::snapshot::{COUNT_MAX, Snapshot};
+use serde::Deserialize;
 
 use super::{Exit, Failure};
 use crate::report::{Screen, run as report};
 
-/// Show snapshots of five regions, and reckon their size
+/// Show snapshots of five regions, make them of checkpoints and checkpoints of them
 ///
 /// A snapshot is a step and a number of parameters, then weights, Adam's m and Adam's v as f32: 8 + 12 x parameters bytes,
 /// in files called step_NNNNNN.bin.
@@ -24,19 +29,23 @@ pub(super) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Inspect(Inspect),
+    Export(Export),
+    Import(Import),
     Size(Size),
 }
 
 const AFTER_HELP: &str = "\
 Examples:
   safestep snapshot inspect run/step_112700.bin
+  safestep snapshot export run --out step_000050.bin
+  safestep snapshot import step_000050.bin --params order.json --out run
   safestep snapshot size --params 12.8M
 
 Exit codes:
   0  all good
-  1  the file is bad
+  1  a file is bad
   2  wrong usage
-  3  the file could not be read";
+  3  a file could not be read or written";
 
 /// Show step, number of parameters and regions of a snapshot
 ///
@@ -67,6 +76,81 @@ Exit codes:
   2  wrong usage
   3  it could not be read";
 
+/// Make a snapshot of a checkpoint
+///
+/// Weights are the arrays of model.safetensors; m and v are <name>.exp_avg and <name>.exp_avg_sq of optimizer.safetensors; all F32.
+/// Each keeps its bits. An array without a place is an error; what is no array (cursor, generator, learning rate, config) stays
+/// behind. The checkpoint is verified before.
+#[derive(Debug, Args)]
+#[command(after_long_help = AFTER_EXPORT)]
+struct Export {
+    /// A directory step-NNNNNN, or a run, whose newest whole checkpoint is taken.
+    #[arg(value_name = "CKPT_OR_RUN")]
+    checkpoint: PathBuf,
+
+    /// The snapshot to write; an old file is replaced once the new one is durable.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+
+    /// The parameters in order: a JSON list of {"name","shape"}.
+    ///
+    /// By default the order of the data in the model file, which is that of the names' bytes.
+    #[arg(long, value_name = "FILE")]
+    order: Option<PathBuf>,
+
+    /// Print one JSON object.
+    ///
+    /// {"path","checkpoint","step","parameters","bytes","order":[{"name","shape"}]}; the order is what 'snapshot import' wants.
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER_EXPORT: &str = "\
+Examples:
+  safestep snapshot export run --out run/step_000050.bin
+  safestep snapshot export run/ckpt/step-000050 --out s.bin --order order.json
+  safestep snapshot export run --out s.bin --json | jq .order > order.json
+
+Exit codes:
+  0  the snapshot is written
+  1  the checkpoint is bad, or has arrays that a snapshot cannot hold
+  2  wrong usage
+  3  a file could not be read or written";
+
+/// Make a checkpoint of a snapshot
+///
+/// Each number keeps its bits. The checkpoint has the step and the arrays; cursor, generator, learning rate and config are not in
+/// a snapshot, so whoever resumes has to bring them.
+#[derive(Debug, Args)]
+#[command(after_long_help = AFTER_IMPORT)]
+struct Import {
+    /// The snapshot.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// The parameters in the order of the regions: a JSON list of {"name","shape"}.
+    #[arg(long, value_name = "FILE")]
+    params: PathBuf,
+
+    /// The run; the checkpoint is RUN/ckpt/step-NNNNNN, and LATEST names it.
+    #[arg(long, value_name = "RUN")]
+    out: PathBuf,
+
+    /// Print one JSON object: {"path","checkpoint","step","parameters","bytes"}.
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER_IMPORT: &str = "\
+Examples:
+  safestep snapshot import step_000050.bin --params order.json --out run
+
+Exit codes:
+  0  the checkpoint is saved
+  1  the snapshot is bad, or the list does not fit it
+  2  wrong usage, or a checkpoint of this step is there already
+  3  a file could not be read or written";
+
 /// Reckon how large a snapshot will be
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_SIZE)]
@@ -95,9 +179,59 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
             let snapshot = MappedSnapshot::open(&arguments.file)?;
             report::snapshot(screen, snapshot.path(), snapshot.head(), arguments.json)?;
         }
+        Command::Export(arguments) => export(arguments, screen)?,
+        Command::Import(arguments) => import(arguments, screen)?,
         Command::Size(arguments) => report::snapshot_size(screen, &arguments.params, arguments.json)?,
     }
     Ok(Exit::Good)
+}
+
+fn export(arguments: &Export, screen: &mut Screen) -> Result<(), Failure> {
+    let checkpoint = checkpoint(&arguments.checkpoint)?;
+    for skipped in &checkpoint.skipped {
+        screen.complain(&format!("skipped {skipped}"));
+    }
+    let order = arguments.order.as_ref().map_or_else(|| Ok(parameters_of(&checkpoint)), |path| list(path))?;
+    let head = export_snapshot(&OsDisk, &checkpoint, &order, &arguments.out)?;
+    let paths = [arguments.out.as_path(), &checkpoint.path];
+    Ok(report::exported(screen, paths, &head, &order, arguments.json)?)
+}
+
+fn import(arguments: &Import, screen: &mut Screen) -> Result<(), Failure> {
+    let parameters = list(&arguments.params)?;
+    let snapshot = MappedSnapshot::open(&arguments.file)?;
+    let saved = import_snapshot(&OsDisk, &snapshot, &parameters, &arguments.out.join("ckpt"))?;
+    let paths = [snapshot.path(), &saved.path];
+    Ok(report::imported(screen, paths, snapshot.head(), saved.bytes, arguments.json)?)
+}
+
+/// The checkpoint in a directory that is called like one, or the newest whole one of a run.
+fn checkpoint(path: &Path) -> Result<Checkpoint, Error> {
+    match path.file_name().and_then(OsStr::to_str).and_then(StepName::parse) {
+        Some(name) => {
+            let root = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            load_step(&OsDisk, root.unwrap_or(Path::new(".")), name.step())
+        }
+        None => load(&OsDisk, &root_of(path)),
+    }
+}
+
+/// What a list of parameters says of one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    name: String,
+    shape: Vec<u64>,
+}
+
+/// The parameters in a JSON file.
+fn list(path: &Path) -> Result<Vec<Parameter>, Failure> {
+    let text = fs::read(path).map_err(|error| Error::io("read", path, error))?;
+    let listed: Vec<Listed> = serde_json::from_slice(&text).map_err(|error| {
+        let what = format!("expected a JSON list of {{\"name\",\"shape\"}} in {}: {error}", path.display());
+        Failure::Usage(what)
+    })?;
+    Ok(listed.into_iter().map(|Listed { name, shape }| Parameter { name, shape }).collect())
 }
 
 /// A count of parameters as people say it, exactly.

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use plotters::prelude::*;
-use safestep::run::{Pivoted, Summary};
+use safestep::run::{Parameter, Pivoted, Summary};
 use safestep::terminal_safe;
 use safestep_core::history::Entry;
 use safestep_core::snapshot::{Region, Snapshot};
@@ -61,6 +61,69 @@ pub(crate) fn snapshot_size(screen: &mut Screen, head: &Snapshot, json: bool) ->
         binary(total)
     )?;
     regions(screen, head)
+}
+
+/// That a checkpoint was written as a snapshot.
+pub(crate) fn exported(
+    screen: &mut Screen,
+    [snapshot, checkpoint]: [&Path; 2],
+    head: &Snapshot,
+    order: &[Parameter],
+    json: bool,
+) -> io::Result<()> {
+    let total = head.file_len().value();
+    if json {
+        let order = order.iter().map(|of| Listed { name: &of.name, shape: &of.shape });
+        return put_line(
+            screen,
+            &Exchanged {
+                path: &snapshot.to_string_lossy(),
+                checkpoint: &checkpoint.to_string_lossy(),
+                step: head.step(),
+                parameters: head.parameters(),
+                bytes: total,
+                order: Some(order.collect()),
+            },
+        );
+    }
+    exchanged(screen, [checkpoint, snapshot], head, total)
+}
+
+/// That a snapshot was saved as a checkpoint, of so many bytes.
+pub(crate) fn imported(
+    screen: &mut Screen,
+    [snapshot, checkpoint]: [&Path; 2],
+    head: &Snapshot,
+    total: u64,
+    json: bool,
+) -> io::Result<()> {
+    if json {
+        return put_line(
+            screen,
+            &Exchanged {
+                path: &snapshot.to_string_lossy(),
+                checkpoint: &checkpoint.to_string_lossy(),
+                step: head.step(),
+                parameters: head.parameters(),
+                bytes: total,
+                order: None,
+            },
+        );
+    }
+    exchanged(screen, [snapshot, checkpoint], head, total)
+}
+
+fn exchanged(screen: &mut Screen, [from, to]: [&Path; 2], head: &Snapshot, total: u64) -> io::Result<()> {
+    let Palette { strong, .. } = screen.palette;
+    writeln!(
+        screen.out,
+        "{strong}{}{strong:#}: written, step {}, {} parameters, {}, from {}",
+        terminal_safe(to),
+        grouped(head.step().into()),
+        about(head.parameters().into()),
+        bytes(total),
+        terminal_safe(from)
+    )
 }
 
 fn regions(screen: &mut Screen, head: &Snapshot) -> io::Result<()> {
@@ -285,6 +348,23 @@ struct Part {
     name: &'static str,
     begin: u64,
     end: u64,
+}
+
+#[derive(Serialize)]
+struct Exchanged<'a> {
+    path: &'a str,
+    checkpoint: &'a str,
+    step: u32,
+    parameters: u32,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<Vec<Listed<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    name: &'a str,
+    shape: &'a [u64],
 }
 
 #[derive(Serialize)]

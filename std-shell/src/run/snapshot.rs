@@ -105,6 +105,22 @@ impl<'d, D: Disk> SnapshotWriter<'d, D> {
         Ok(())
     }
 
+    /// The same for numbers that are bytes already, little-endian, such as those of a mapped file.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); also [`Cause::Refused`] for bytes that are not whole numbers.
+    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let (numbers, rest) = (bytes.len() as u64 / 4, bytes.len() % 4);
+        let missing = match self.missing.checked_sub(numbers) {
+            _ if rest > 0 => return Err(self.refuse(&format!("one of {rest} bytes"))),
+            None => return Err(self.refuse(&format!("{} more", numbers - self.missing))),
+            Some(missing) => missing,
+        };
+        self.commit.write(bytes)?;
+        self.missing = missing;
+        Ok(())
+    }
+
     /// Makes the file durable and gives it its name.
     ///
     /// # Errors

@@ -28,12 +28,16 @@ const GOOD_CURSOR: &str =
     r#"{"shard":0,"offset":0,"rng":{"state":"0000000000000000","inc":"0000000000000001"}}"#;
 
 /// The subcommands of subcommands.
-const NESTED: [(&str, &str); 5] = [
+const NESTED: [(&str, &str); 9] = [
     ("tokens", "pack"),
     ("tokens", "inspect"),
     ("tokens", "check"),
     ("tokens", "windows"),
     ("train", "bigram"),
+    ("snapshot", "inspect"),
+    ("snapshot", "export"),
+    ("snapshot", "import"),
+    ("snapshot", "size"),
 ];
 
 #[test]
@@ -183,6 +187,8 @@ fn wrong_usage_is_2_with_silence_on_standard_output() {
             ],
             "cannot be used with",
         ),
+        (&["snapshot", "export", "run"], "--out <FILE>"),
+        (&["snapshot", "import", "s.bin", "--out", "run"], "--params <FILE>"),
         (&["check", "--\u{1b}[2J\u{9b}31m", "x"], "unexpected argument '--\\u{9b}31m'"),
     ];
     for (arguments, complaint) in table {

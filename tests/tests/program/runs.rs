@@ -87,6 +87,64 @@ fn snapshots_are_inspected_without_being_read() {
 }
 
 #[test]
+fn a_snapshot_becomes_a_checkpoint_and_the_same_snapshot() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let bits = [0x7F80_0001_u32, 0x8000_0000, 1, 0xFFC0_1234, 2, 3, 4, 5, 0xFF80_0000];
+    let snapshot: Vec<u8> = [50, 3].into_iter().chain(bits).flat_map(u32::to_le_bytes).collect();
+    fs::write(at("s.bin"), &snapshot).unwrap();
+    fs::write(at("order.json"), r#"[{"name":"b","shape":[2]},{"name":"a","shape":[]}]"#).unwrap();
+    let go = |arguments: &str| run_in(directory.path(), arguments.split(' '));
+    let ran = go("snapshot import s.bin --params order.json --out run");
+    let said = ran.expect(0);
+    assert!(said.starts_with("run/ckpt/step-000050: written, step 50, 3 parameters, "), "{said}");
+    assert!(said.ends_with(", from s.bin\n"), "{said}");
+    go("snapshot import s.bin --params order.json --out run").expect(2);
+
+    for from in ["run", "run/ckpt", "run/ckpt/step-000050"] {
+        let ran = go(&format!("snapshot export {from} --out t.bin --order order.json"));
+        assert_eq!(ran.expect(0), "t.bin: written, step 50, 3 parameters, 44 B, from run/ckpt/step-000050\n");
+        assert_eq!(fs::read(at("t.bin")).unwrap(), snapshot);
+    }
+    // By default by name, and said so that it can be read again.
+    let ran = go("snapshot export run --out t.bin --json");
+    let order = json!([{"name": "a", "shape": []}, {"name": "b", "shape": [2]}]);
+    let expected = json!({"path": "t.bin", "checkpoint": "run/ckpt/step-000050", "step": 50, "parameters": 3, "bytes": 44, "order": order});
+    assert_eq!(json_lines(ran.expect(0)), [expected]);
+    fs::write(at("by-name.json"), order.to_string()).unwrap();
+    let ran = go("snapshot import t.bin --params by-name.json --out other --json");
+    assert_eq!(json_lines(ran.expect(0))[0]["checkpoint"], "other/ckpt/step-000050");
+    for file in ["model.safetensors", "optimizer.safetensors", "MANIFEST.json"] {
+        let read = |run: &str| fs::read(at(run).join("ckpt/step-000050").join(file)).unwrap();
+        assert_eq!(read("run"), read("other"), "{file}");
+    }
+
+    fs::write(at("short.json"), r#"[{"name":"b","shape":[2]}]"#).unwrap();
+    fs::write(at("odd.json"), r#"[{"name":"b","shape":2}]"#).unwrap();
+    for (arguments, code, complaint) in [
+        (
+            "import s.bin --params short.json --out new",
+            1,
+            "expected 2 numbers in each region up to \"b\", found 3",
+        ),
+        (
+            "import s.bin --params odd.json --out new",
+            2,
+            "expected a JSON list of {\"name\",\"shape\"} in odd.json",
+        ),
+        ("import s.bin --params none.json --out new", 3, "cannot read none.json"),
+        ("import order.json --params order.json --out new", 1, "S3.length"),
+        ("export run --order short.json --out new", 1, "\"a\": expected no array without a place"),
+        ("export none --out new", 3, "none"),
+        ("export run/ckpt/step-000051 --out new", 3, "step-000051"),
+    ] {
+        let ran = go(&format!("snapshot {arguments}"));
+        assert!(ran.expect(code).is_empty() && ran.err.contains(complaint), "{arguments}: {}", ran.err);
+        assert!(!at("new").exists());
+    }
+}
+
+#[test]
 fn the_history_is_the_canonical_one() {
     let directory = tempfile::tempdir().unwrap();
     resumed_run(directory.path(), ".loss.json");
