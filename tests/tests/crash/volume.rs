@@ -1,4 +1,7 @@
 //! A device and the name of a file system -> a disk with it, mounted and unmounted as often as you like.
+//!
+//! The disk's server is a thread of this process: a test that is killed from outside, not one that fails, can stay waiting for
+//! itself. Then `mount -t fusectl none DIRECTORY` and `echo 1 > DIRECTORY/NUMBER/abort` end that.
 
 use std::ffi::CString;
 use std::fs::File;
