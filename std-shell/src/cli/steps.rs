@@ -67,9 +67,9 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
     let latest_flaw = root.latest_flaw();
     let listing = Listing { root: &root.path, scan: &root.scan, latest_flaw, load, steps: &steps };
     if arguments.json {
-        listing.json(screen)?
+        listing.json(screen)?;
     } else {
-        listing.table(screen)?
+        listing.table(screen)?;
     }
     Ok(tally.exit())
 }

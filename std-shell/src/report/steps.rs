@@ -217,7 +217,7 @@ pub(crate) fn verified(screen: &mut Screen, good: u64, bad: u64, unreadable: u64
 /// What `prune` has done, or would do.
 pub(crate) fn pruned(screen: &mut Screen, done: &Retained, dry: bool, json: bool) -> io::Result<()> {
     if json {
-        let steps = |names: &[StepName]| names.iter().map(|name| name.step()).collect();
+        let steps = |names: &[StepName]| names.iter().map(StepName::step).collect();
         let leftovers = done.leftovers.iter().map(|leftover| LeftoverRow {
             path: leftover.path.to_string_lossy().into_owned(),
             reason: leftover.because.to_string(),

@@ -19,9 +19,9 @@ fn image(directory: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     for name in names(directory) {
         let path = directory.join(name);
         if path.is_dir() {
-            found.extend(image(&path))
+            found.extend(image(&path));
         } else {
-            found.push((path.clone(), fs::read(path).unwrap()))
+            found.push((path.clone(), fs::read(path).unwrap()));
         }
     }
     found
@@ -87,7 +87,7 @@ fn what_a_resume_needs_never_goes() {
             |root| {
                 [3, 4]
                     .iter()
-                    .for_each(|step| fs::write(root.join(format!("step-00000{step}/x")), "").unwrap())
+                    .for_each(|step| fs::write(root.join(format!("step-00000{step}/x")), "").unwrap());
             },
             &[2, 4],
         ),
