@@ -7,7 +7,7 @@
 
 mod os;
 
-pub use os::OsDisk;
+pub use os::{DirectoryLock, OsDisk};
 
 use std::ffi::OsString;
 use std::fs::{self, File, FileType};

@@ -5,7 +5,7 @@
 //! nobody has asked for by then goes to stderr.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use safestep_core::Dtype;
@@ -129,9 +129,14 @@ impl Copied {
             let tensors = state.model.iter().chain(state.optimizer.arrays).map(|tensor| tensor.bytes);
             tensors.chain(state.config).chain(state.files.iter().map(|(_, bytes)| *bytes))
         };
-        self.bytes.clear();
-        self.bytes.reserve_exact(pieces().map(<[u8]>::len).sum());
-        pieces().for_each(|piece| self.bytes.extend_from_slice(piece));
+        let len = pieces().map(<[u8]>::len).sum();
+        if self.bytes.len() < len {
+            // Zeros that nobody has touched yet: the copy is the first to need their pages.
+            self.bytes = Vec::new();
+            self.bytes = vec![0; len];
+        }
+        self.bytes.truncate(len);
+        copy_all(pieces(), &mut self.bytes);
     }
 
     fn with_state<T>(&self, use_it: impl FnOnce(&State<'_>) -> T) -> T {
@@ -154,6 +159,32 @@ impl Copied {
         })
     }
 }
+
+/// Copies pieces, one behind the other, to memory of their length, by as many threads as there are cores: the caller waits for it.
+fn copy_all<'a>(pieces: impl Iterator<Item = &'a [u8]>, mut to: &mut [u8]) {
+    let mut chunks = Vec::new();
+    for from in pieces.flat_map(|piece| piece.chunks(CHUNK_BYTES)) {
+        let Some((head, tail)) = to.split_at_mut_checked(from.len()) else { return };
+        chunks.push((head, from));
+        to = tail;
+    }
+    let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let helpers = threads.min(chunks.len()).saturating_sub(1);
+    let chunks = Mutex::new(chunks.into_iter());
+    // No thread can panic while it holds the lock, which is let go before the copying.
+    let next = || chunks.lock().ok()?.next();
+    let work = || std::iter::from_fn(next).for_each(|(to, from)| to.copy_from_slice(from));
+    thread::scope(|scope| {
+        for _ in 0..helpers {
+            // Without it the others do more.
+            let _ = thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
+    });
+}
+
+/// How much a thread copies at once: small enough that none is waited for, large enough that small states need no thread.
+const CHUNK_BYTES: usize = 4 << 20;
 
 fn tensors<'a>(copied: &'a [CopiedTensor], next: &mut impl FnMut(usize) -> &'a [u8]) -> Vec<Tensor<'a>> {
     let tensors = copied.iter().map(|tensor| Tensor {

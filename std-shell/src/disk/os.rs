@@ -18,10 +18,21 @@ use super::{Disk, Found, Locked, Ownership, irregular, open_without_waiting};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OsDisk;
 
+/// A directory that is locked until this is dropped, also where a process forked meanwhile holds the same open directory: closing
+/// it here would not be enough then.
+#[derive(Debug)]
+pub struct DirectoryLock(File);
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        // What fails here ends when the directory is closed.
+        let _ = rustix::fs::flock(&self.0, rustix::fs::FlockOperation::Unlock);
+    }
+}
+
 impl Disk for OsDisk {
     type File = File;
-    /// The directory, open.
-    type Lock = File;
+    type Lock = DirectoryLock;
 
     /// A link is followed once by the kernel too: it knows which links nobody should follow
     /// (`fs.protected_symlinks`), finds loops, and sees through the links of `/proc` that lead to a
@@ -144,12 +155,12 @@ impl Disk for OsDisk {
     }
 
     /// The lock is `flock` on the directory itself: no file is left behind, and the kernel drops it with the process.
-    fn lock(&self, directory: &Path) -> io::Result<Locked<File>> {
+    fn lock(&self, directory: &Path) -> io::Result<Locked<DirectoryLock>> {
         use rustix::fs::{FlockOperation, flock};
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = File::from(retry_on_intr(|| rustix::fs::open(directory, flags, Mode::empty()))?);
         match retry_on_intr(|| flock(&directory, FlockOperation::NonBlockingLockExclusive)) {
-            Ok(()) => Ok(Locked::Ours(directory)),
+            Ok(()) => Ok(Locked::Ours(DirectoryLock(directory))),
             Err(Errno::WOULDBLOCK) => Ok(Locked::Theirs { pid: holder(&directory) }),
             Err(error) => Err(error.into()),
         }
