@@ -31,9 +31,9 @@ impl Signals {
     /// The kernel's.
     pub fn install() -> io::Result<Self> {
         let signals = Self::detached();
-        // In this order: a child that has learnt what it is ends before it raises a flag.
-        flag::register_conditional_default(SIGTERM, Arc::clone(&signals.orphaned))?;
+        // In this order: no SIGTERM between the two calls is lost.
         flag::register(SIGTERM, Arc::clone(&signals.stop))?;
+        flag::register_conditional_default(SIGTERM, Arc::clone(&signals.orphaned))?;
         flag::register(SIGUSR1, Arc::clone(&signals.save))?;
         Ok(signals)
     }
