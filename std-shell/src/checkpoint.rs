@@ -46,8 +46,8 @@ mod stage;
 mod lock;
 pub mod scan;
 pub mod retention;
-pub mod save;
 pub mod verify;
+pub mod save;
 pub mod load;
 pub mod background;
 

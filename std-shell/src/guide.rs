@@ -34,7 +34,7 @@
 //!
 //! The eight syncs of a save: `model.safetensors`, `optimizer.safetensors`, `trainer_state.json`, `MANIFEST.json`, the step's
 //! directory, the root for the step's name, `LATEST.tmp`, the root for `LATEST`. A test counts them. The first save of a run
-//! syncs once more for each directory that it makes.
+//! syncs once more for each directory that it makes, and for the one that it finds.
 //!
 //! How long a save takes is the larger of two times, as hashing and writing go side by side from 4 MiB on (a processor with SHA
 //! instructions hashes faster than most disks write), plus the syncs, each as long as the disk takes for it. A step of which one

@@ -4,6 +4,7 @@
 //! [`begin`](BackgroundSaver::begin). Dropping the saver waits for the save, so leaving a program loses none; an error that
 //! nobody has asked for by then goes to stderr.
 
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -82,10 +83,15 @@ impl<D: Disk> Drop for BackgroundSaver<D> {
         let Some(running) = self.running.take() else { return };
         match running.join() {
             Ok((Ok(_), _)) => {}
-            Ok((Err(error), _)) => eprintln!("safestep: {error}"),
-            Err(_) => eprintln!("safestep: {}", Error::new("save to", &self.root, Cause::ThreadLost)),
+            Ok((Err(error), _)) => say(&error),
+            Err(_) => say(&Error::new("save to", &self.root, Cause::ThreadLost)),
         }
     }
+}
+
+/// The last word about a save; where nobody listens there is nobody to tell.
+fn say(error: &Error) {
+    let _ = writeln!(io::stderr(), "safestep: {error}");
 }
 
 /// A state that owns what it holds: all bytes one behind the other.

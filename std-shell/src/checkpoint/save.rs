@@ -25,6 +25,7 @@ use super::retention::{Leftover, Retained, Retention, remove_steps, remove_tree}
 use super::scan::{Latest, Scan, scan};
 use super::stage;
 use super::state::State;
+use super::verify::{FlawKind, Inspected};
 use crate::disk::{Disk, Found};
 use crate::error::{Cause, Error, FileKind, Refusal};
 
@@ -54,9 +55,10 @@ pub struct Saved {
 
 /// Saves a state under `root`, which is made if it is not there.
 ///
-/// A step that stands there already is an error, and stays, if it was declared done: if it is not newer than the one that
-/// `LATEST` names, or there is no `LATEST`. A newer one is left from a save that was cut off just before its end, no load ever
-/// looks at it, and it is replaced.
+/// A step that stands there already is an error, and stays, if it was declared done (it is not newer than the one that
+/// `LATEST` names, or there is no `LATEST`) and is whole. A newer one is left from a save that was cut off just before its end,
+/// and no load ever looks at it; one that is damaged is stepped over by every load, and a run that went on from an older one
+/// comes to it again. Both are replaced.
 ///
 /// # Errors
 /// [`Cause::Refused`] for a state that readers would refuse, before anything is touched; [`Cause::Locked`] while another save
@@ -71,7 +73,7 @@ where
     let contents = contents::of(state).map_err(|refusal| {
         Error::new("save", root.join(name.as_str()), Cause::Refused(Refusal::State(refusal)))
     })?;
-    make_root(disk, root, options.protocol)?;
+    make_root(disk, root, is_first(disk, root)?, options.protocol)?;
     let _lock = locked(disk, root)?;
     let attempt = Attempt { disk, root, name, contents: &contents, options };
     let scan = attempt.make_way()?;
@@ -86,27 +88,60 @@ where
     Ok(Saved { path: root.join(name.as_str()), name, bytes, retained })
 }
 
-/// Makes the root, and the directories on the way to it, and makes each durable where it was made.
-fn make_root<D: Disk>(disk: &D, root: &Path, protocol: Protocol) -> Result<(), Error> {
-    match disk.look(root).map_err(|error| Error::io("look at", root, error))? {
-        Found::Other(FileKind::Directory) => return Ok(()),
-        Found::Nothing => {}
+/// Makes the root, and the directories on the way to it, and makes each durable where it was made. The innermost one that is
+/// there already may be left from a first save that was cut off before it was durable; as long as nothing was declared done
+/// it is made so now.
+fn make_root<D: Disk>(disk: &D, root: &Path, is_first: bool, protocol: Protocol) -> Result<(), Error> {
+    let sync = |parent: &Path| disk.sync_dir(parent).map_err(|error| Error::io("sync", parent, error));
+    let standing = disk.look(root).map_err(|error| Error::io("look at", root, error))?;
+    let parent = match root.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => Some(parent),
+        _ => None,
+    };
+    match (standing, parent) {
+        (Found::Other(FileKind::Directory), Some(parent)) if is_first && protocol.sync_parent => {
+            return match sync(parent) {
+                // A directory that we may not even read was not made by a save of ours.
+                Err(error) if is_denied(&error) => Ok(()),
+                answer => answer,
+            };
+        }
+        (Found::Other(FileKind::Directory), _) => return Ok(()),
+        (Found::Nothing, _) => {}
         _ => return Err(Error::io("save to", root, io::ErrorKind::NotADirectory.into())),
     }
-    let parent = match root.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    make_root(disk, parent, protocol)?;
+    let parent = parent.unwrap_or(Path::new("."));
+    make_root(disk, parent, is_first, protocol)?;
     match disk.make_dir(root) {
         // Another saver was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         answer => answer.map_err(|error| Error::io("make the directory", root, error))?,
     }
-    if protocol.sync_parent {
-        disk.sync_dir(parent).map_err(|error| Error::io("sync", parent, error))?;
+    if protocol.sync_parent { sync(parent) } else { Ok(()) }
+}
+
+/// Whether nothing was declared done there yet.
+fn is_first<D: Disk>(disk: &D, root: &Path) -> Result<bool, Error> {
+    match disk.list(root) {
+        Ok(names) => Ok(!names.iter().any(|name| name == LATEST)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(true)
+        }
+        Err(error) => Err(Error::io("look into", root, error)),
     }
-    Ok(())
+}
+
+fn is_denied(error: &Error) -> bool {
+    matches!(error.because(), Cause::Io(error) if error.kind() == io::ErrorKind::PermissionDenied)
+}
+
+/// Whether a step was read and is not what its manifest says. What cannot be read may be whole.
+fn is_damaged(directory: &Path) -> bool {
+    let flaws =
+        Inspected::of(directory, &|_, _| {}).map(|inspected| inspected.open().err().unwrap_or_default());
+    flaws.is_ok_and(|flaws| {
+        !flaws.is_empty() && !flaws.iter().any(|flaw| matches!(flaw.kind, FlawKind::Unreadable(_)))
+    })
 }
 
 /// One try to save one step.
@@ -145,7 +180,8 @@ where
         }
         let undeclared =
             found.steps.contains(&self.name) && found.latest.step().is_some_and(|latest| latest < self.name);
-        if !undeclared {
+        let damaged = || found.steps.contains(&self.name) && is_damaged(&target);
+        if !(undeclared || damaged()) {
             return Err(Error::new("save", target, Cause::StepExists));
         }
         self.disk.rename(&target, &staging).map_err(|error| Error::io("clear", &target, error))?;

@@ -9,7 +9,7 @@ use safestep::checkpoint::{State, retain};
 use safestep::disk::{Disk as _, Locked};
 use safestep::error::Cause;
 use safestep_core::checkpoint::{Digest, RngState};
-use safestep_tests::disk_faults::{Call, SimulatedDisk};
+use safestep_tests::disk_faults::{Call, Fault, SimulatedDisk, Standing};
 
 fn refused(root: &Path, run: &Run) -> String {
     let error = run.with(|state| save(&OsDisk, root, state, &SaveOptions::default())).unwrap_err();
@@ -65,6 +65,43 @@ fn a_step_that_was_declared_done_is_not_saved_again() {
         (loaded(&root).name.step(), names(&root)),
         (2, vec!["step-000001".into(), "step-000002".into()])
     );
+}
+
+/// A run whose newest step is damaged goes on from an older one, and comes to the same step again.
+#[test]
+fn a_step_that_is_damaged_is_replaced() {
+    let (_directory, root) = room();
+    for step in [1, 2] {
+        save_at(&root, step).unwrap();
+    }
+    let model = root.join("step-000002/model.safetensors");
+    let mut bytes = fs::read(&model).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&model, bytes).unwrap();
+    assert_eq!(loaded(&root).name.step(), 1);
+    save_at(&root, 2).unwrap();
+    assert_eq!(loaded(&root).name.step(), 2);
+    assert_eq!(names(&root), ["LATEST", "step-000001", "step-000002"]);
+    assert!(matches!(save_at(&root, 2).unwrap_err().because(), Cause::StepExists));
+}
+
+/// A first save fails at the sync that would have made its root durable; the next one has to do that.
+#[test]
+fn a_root_that_is_left_over_becomes_durable() {
+    let fresh = || SimulatedDisk::holding([("work", Standing::Directory)]);
+    let root = Path::new("work/run/ckpt");
+    let save_to =
+        |disk: &SimulatedDisk| Run::at(1).with(|state| save(disk, root, state, &SaveOptions::default()));
+    let whole = fresh();
+    save_to(&whole).unwrap();
+    let made = |call: &Call| matches!(call, Call::SyncDirectory(path) if path == Path::new("work/run"));
+    let failing = whole.calls().iter().position(made).unwrap();
+    let disk = fresh().fail_at(failing, Fault::Error(5));
+    save_to(&disk).unwrap_err();
+    save_to(&disk).unwrap();
+    for image in disk.after_power_failure(64) {
+        assert!(image.contains_key(&root.join("LATEST")), "{:?}", image.keys());
+    }
 }
 
 #[test]

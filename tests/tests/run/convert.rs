@@ -237,7 +237,8 @@ fn a_save_syncs_as_often_as_the_guide_says() {
     let mut before = 0;
     for step in 1..=3 {
         save(&disk, Path::new("run/ckpt"), &state(step), &SaveOptions::default()).unwrap();
-        assert_eq!(disk.syncs() - before, 8);
+        // As long as nothing is declared done, the root may be left over from a save that was cut off.
+        assert_eq!(disk.syncs() - before, if step == 1 { 9 } else { 8 });
         before = disk.syncs();
     }
     let with_config = State { config: Some(b"{}"), files: &[("ema", b"")], ..state(4) };
