@@ -433,7 +433,8 @@ mod tests {
             // The middle between the two smallest values, to the last of its 767 digits, and a little beyond.
             format!("{:.1100e}", f64::from_bits(1)),
         ];
-        for text in table {
+        // Miri is a thousand times slower, and looks for other faults.
+        for text in table.into_iter().filter(|text| !cfg!(miri) || text.len() < 30) {
             let expected: f64 = text.parse().unwrap();
             let found = nearest(text.as_bytes()).unwrap_or(f64::INFINITY);
             assert_eq!(found.to_bits(), expected.to_bits(), "{text}");

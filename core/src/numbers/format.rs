@@ -183,8 +183,11 @@ mod tests {
 
     #[test]
     fn codes_are_what_the_formats_define() {
-        holds::<F16>(5, 10, 15, |code| code & 0x7C00 == 0x7C00, 0x7E00);
-        holds::<Bf16>(8, 7, 127, |code| code & 0x7F80 == 0x7F80, 0x7FC0);
+        // Miri would take minutes for these.
+        if !cfg!(miri) {
+            holds::<F16>(5, 10, 15, |code| code & 0x7C00 == 0x7C00, 0x7E00);
+            holds::<Bf16>(8, 7, 127, |code| code & 0x7F80 == 0x7F80, 0x7FC0);
+        }
         holds::<F8E5M2>(5, 2, 15, |code| code & 0x7C == 0x7C, 0x7E);
         holds::<F8E4M3>(4, 3, 7, |code| code & 0x7F == 0x7F, 0x7F);
         holds::<F6E2M3>(2, 3, 1, |_| false, 0);

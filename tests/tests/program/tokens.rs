@@ -218,6 +218,21 @@ unsaid.bin  20240520        1    0      2  not stated  1.0 kB
     );
 }
 
+/// What llm.c writes states no vocabulary; then the caller can.
+#[test]
+fn a_vocabulary_that_no_header_states_can_be_given() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("a.bin"), shard_file(20_240_520, 1, 0, &[1, 2, 300, 3])).unwrap();
+    let check = |more: &[&str]| run_in(directory.path(), [&["tokens", "check", "a.bin"], more].concat());
+    check(&[]).expect(0);
+    check(&["--vocab", "301"]).expect(0);
+    assert!(check(&["--vocab", "300"]).expect(1).contains("T2.id at byte 1028"));
+    let windows =
+        ["tokens", "windows", "a.bin", "--seq-len", "2", "--batch", "1", "--batches", "2", "--vocab"];
+    run_in(directory.path(), [&windows[..], &["301"]].concat()).expect(0);
+    run_in(directory.path(), [&windows[..], &["300"]].concat()).expect(1);
+}
+
 /// Of many bad ids in a file that is checked by many threads, the first is told.
 #[test]
 fn check_tells_the_first_bad_id() {

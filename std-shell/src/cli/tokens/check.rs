@@ -1,6 +1,6 @@
 //! SHARDs become verdicts, one a file: every id is held against the vocabulary, on all cores.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::thread;
 
 use clap::Args;
@@ -14,12 +14,16 @@ use crate::report::{Screen, tokens};
 /// Judge shards: the header, the length, and every id against the vocabulary
 ///
 /// A bad shard gets one line: its path, the first broken rule, the byte that shows it, what was expected and what was found. Of a
-/// shard whose header states no vocabulary, every id is good. All shards are looked at, whatever the first one was.
+/// shard whose header states no vocabulary, every id is good unless --vocab says how many there are. All shards are looked at, whatever the first one was.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct Arguments {
     #[command(flatten)]
     sources: Sources,
+
+    /// The size of the vocabulary, for shards that state none.
+    #[arg(long, value_name = "N")]
+    vocab: Option<NonZeroU32>,
 
     /// Say nothing of good shards.
     #[arg(short, long)]
@@ -49,7 +53,10 @@ Exit codes:
 pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Failure> {
     let mut tally = Tally::default();
     for file in arguments.sources.files() {
-        match file.and_then(|path| Shard::open(path, Access::Read)).and_then(|shard| scan(shard, screen)) {
+        match file
+            .and_then(|path| Shard::open(path, Access::Read))
+            .and_then(|shard| scan(shard, arguments.vocab, screen))
+        {
             Ok(shard) => {
                 tally.good += 1;
                 if !arguments.quiet {
@@ -68,11 +75,11 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
     Ok(tally.exit())
 }
 
-fn scan(shard: Shard, screen: &Screen) -> Result<Shard, Error> {
+fn scan(shard: Shard, vocabulary: Option<NonZeroU32>, screen: &Screen) -> Result<Shard, Error> {
     let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let width = shard.header().kind().width().bytes();
     let mut bar = screen.bar();
-    let scanned = shard.scan(None, threads, &mut |done, total| {
+    let scanned = shard.scan(vocabulary.map(NonZeroU32::get), threads, &mut |done, total| {
         bar.progress(done.saturating_mul(width), total.saturating_mul(width));
     });
     bar.clear();

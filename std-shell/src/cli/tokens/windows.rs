@@ -32,6 +32,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N")]
     batches: u64,
 
+    /// The size of the vocabulary, for shards that state none.
+    #[arg(long, value_name = "V")]
+    vocab: Option<NonZeroU32>,
+
     /// Seed of the generator.
     #[arg(long, value_name = "S", default_value_t = 42, conflicts_with = "cursor")]
     seed: u64,
@@ -94,7 +98,8 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
     let files = arguments.sources.files().collect::<Result<Vec<_>, Error>>()?;
     let shards = Shards::open(files, Access::Read)?;
     let rng = Pcg32::seed(arguments.seed, arguments.stream);
-    let mut stream = TokenStream::new(shards, arguments.seq_len, share, rng, None)?;
+    let mut stream =
+        TokenStream::new(shards, arguments.seq_len, share, rng, arguments.vocab.map(NonZeroU32::get))?;
     if let Some(bookmark) = &arguments.cursor {
         stream.restore_bookmark(bookmark)?;
     }
