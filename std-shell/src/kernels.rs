@@ -52,7 +52,7 @@ mod avx512;
 pub enum Level {
     /// What every machine of the target has: SSE2 on x86-64, NEON on aarch64.
     Portable,
-    /// x86-64 with AVX2 and F16C.
+    /// x86-64 with AVX2, FMA and F16C.
     Avx2,
     /// x86-64 with AVX-512 F, BW, DQ, VL and VBMI.
     Avx512,
@@ -80,11 +80,11 @@ impl Level {
         match self {
             Self::Portable => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => detected!("sse3" "ssse3" "sse4.1" "sse4.2" "avx" "avx2" "f16c"),
+            Self::Avx2 => detected!("sse3" "ssse3" "sse4.1" "sse4.2" "avx" "avx2" "fma" "f16c"),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
                 Self::Avx2.is_available()
-                    && detected!("fma" "avx512f" "avx512bw" "avx512dq" "avx512vl" "avx512vbmi")
+                    && detected!("avx512f" "avx512bw" "avx512dq" "avx512vl" "avx512vbmi")
             }
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx2 | Self::Avx512 => false,
@@ -253,6 +253,15 @@ fn store<A: Plain, V: Plain>(array: &mut A, vector: V) {
     // SAFETY: the reference is good for writing the bytes of an `A`, of which a `V` has as many, all of them initialized;
     // unaligned is what the write is made for; and any bytes are an `A`, since it is plain.
     unsafe { core::ptr::from_mut(array).cast::<V>().write_unaligned(vector) }
+}
+
+/// The bytes of numbers.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn bytes_of(values: &[f32]) -> &[u8] {
+    // SAFETY: the reference is good for reading that many bytes for as long as it lives; an f32 has no padding, and bytes
+    // stand at any address.
+    unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
 /// What is written past the caches is in order with nothing else until a fence; here nobody can forget it.

@@ -1,7 +1,7 @@
 //! BF16: the upper half of an f32.
 
 use crate::dtype::Dtype;
-use crate::numbers::format::{Format, INFINITY, MAGNITUDE, OutOfRange, Packing, QUIET_NAN, low_half, sealed};
+use crate::numbers::format::{Format, OutOfRange, Packing, QUIET_NAN, low_half, sealed};
 
 /// The upper half of an f32: its range, and eight significant bits; quiet NaN 0x7FC0.
 ///
@@ -26,10 +26,19 @@ impl Format for Bf16 {
 
     #[inline(always)]
     fn round(value: f32) -> u16 {
+        if value.is_nan() { low_half(QUIET_NAN >> 16) } else { Self::nearest(value) }
+    }
+
+    #[inline(always)]
+    fn nearest(value: f32) -> u16 {
         let bits = value.to_bits();
         let odd = bits >> 16 & 1;
-        let rounded = bits.wrapping_add(0x7FFF).wrapping_add(odd);
-        low_half(if bits & MAGNITUDE > INFINITY { QUIET_NAN } else { rounded } >> 16)
+        low_half(bits.wrapping_add(0x7FFF).wrapping_add(odd) >> 16)
+    }
+
+    #[inline(always)]
+    fn is_odd(value: f32, _: OutOfRange) -> bool {
+        value.is_nan()
     }
 
     #[inline(always)]

@@ -13,28 +13,57 @@ const BLOCK: usize = 64;
 #[inline(always)]
 pub fn decode<F: Format>(bytes: &[u8], values: &mut [f32]) {
     match F::PACKING {
+        Packing::TwoInOne => decode_blocks::<F, 32>(bytes, values),
+        Packing::FourInThree => decode_blocks::<F, 48>(bytes, values),
+        Packing::Byte => decode_blocks::<F, 64>(bytes, values),
+        Packing::Pair => decode_blocks::<F, 128>(bytes, values),
+    }
+}
+
+/// Block by block, of so many bytes; one with a special code is decoded again.
+#[inline(always)]
+fn decode_blocks<F: Format, const BYTES: usize>(bytes: &[u8], values: &mut [f32]) {
+    let (values, last_values) = values.as_chunks_mut::<BLOCK>();
+    let (bytes, last_bytes) = bytes.as_chunks::<BYTES>();
+    for (values, bytes) in values.iter_mut().zip(bytes) {
+        let mut special = false;
+        decode_block::<F>(bytes, values, |code| {
+            special |= F::is_special(code);
+            F::finite(code)
+        });
+        if special {
+            decode_block::<F>(bytes, values, F::decode);
+        }
+    }
+    decode_block::<F>(last_bytes, last_values, F::decode);
+}
+
+/// Decodes one block, each code as it is told to.
+#[inline(always)]
+fn decode_block<F: Format>(bytes: &[u8], values: &mut [f32], mut decode: impl FnMut(u16) -> f32) {
+    match F::PACKING {
         Packing::Byte => {
             for (value, &byte) in values.iter_mut().zip(bytes) {
-                *value = F::decode(u16::from(byte));
+                *value = decode(u16::from(byte));
             }
         }
         Packing::Pair => {
             let (pairs, _) = bytes.as_chunks::<2>();
             for (value, &pair) in values.iter_mut().zip(pairs) {
-                *value = F::decode(u16::from_le_bytes(pair));
+                *value = decode(u16::from_le_bytes(pair));
             }
         }
         Packing::FourInThree => {
             let (threes, _) = bytes.as_chunks::<3>();
             let (fours, _) = values.as_chunks_mut::<4>();
             for (four, &three) in fours.iter_mut().zip(threes) {
-                *four = unpack_four(three).map(F::decode);
+                *four = unpack_four(three).map(&mut decode);
             }
         }
         Packing::TwoInOne => {
             let (twos, _) = values.as_chunks_mut::<2>();
             for (two, &byte) in twos.iter_mut().zip(bytes) {
-                *two = unpack_two(byte).map(F::decode);
+                *two = unpack_two(byte).map(&mut decode);
             }
         }
     }
@@ -44,35 +73,60 @@ pub fn decode<F: Format>(bytes: &[u8], values: &mut [f32]) {
 #[inline(always)]
 pub fn encode<F: Format>(values: &[f32], bytes: &mut [u8], beyond: OutOfRange) -> Option<usize> {
     match beyond {
-        OutOfRange::Refuse => encode_with_rescan::<F, false>(values, bytes),
-        OutOfRange::Saturate => encode_with_rescan::<F, true>(values, bytes),
+        OutOfRange::Refuse => encode_packed::<F, false>(values, bytes),
+        OutOfRange::Saturate => encode_packed::<F, true>(values, bytes),
     }
 }
 
-/// Block by block; one with a value that was refused is looked through for its place.
 #[inline(always)]
-fn encode_with_rescan<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> Option<usize> {
-    let beyond = if SATURATE { OutOfRange::Saturate } else { OutOfRange::Refuse };
+fn encode_packed<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> Option<usize> {
+    match F::PACKING {
+        Packing::TwoInOne => encode_blocks::<F, 32, SATURATE>(values, bytes),
+        Packing::FourInThree => encode_blocks::<F, 48, SATURATE>(values, bytes),
+        Packing::Byte => encode_blocks::<F, 64, SATURATE>(values, bytes),
+        Packing::Pair => encode_blocks::<F, 128, SATURATE>(values, bytes),
+    }
+}
+
+/// Block by block, of so many bytes; one with a value that was refused is looked through for its place.
+#[inline(always)]
+fn encode_blocks<F: Format, const BYTES: usize, const SATURATE: bool>(
+    values: &[f32],
+    bytes: &mut [u8],
+) -> Option<usize> {
+    let (values, last_values) = values.as_chunks::<BLOCK>();
+    let (bytes, last_bytes) = bytes.as_chunks_mut::<BYTES>();
     let mut done = 0_usize;
-    for (values, bytes) in values.chunks(BLOCK).zip(bytes.chunks_mut(F::PACKING.bytes_of(BLOCK).max(1))) {
-        if encode_block::<F, SATURATE>(values, bytes) {
-            let place = values.iter().position(|&value| F::refuses(value, beyond));
-            return place.map(|place| done.wrapping_add(place));
+    for (values, bytes) in values.iter().zip(bytes) {
+        if let Some(place) = encode_block::<F, SATURATE>(values, bytes) {
+            return Some(done.wrapping_add(place));
         }
-        done = done.wrapping_add(values.len());
+        done = done.wrapping_add(BLOCK);
     }
-    None
+    encode_block::<F, SATURATE>(last_values, last_bytes).map(|place| done.wrapping_add(place))
 }
 
-/// Encodes one block; the answer is whether a value was refused.
+/// Encodes at most one block; the answer is the place of the first value that was refused. A block with an odd value is
+/// encoded again.
 #[inline(always)]
-fn encode_block<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> bool {
+fn encode_block<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> Option<usize> {
     let beyond = if SATURATE { OutOfRange::Saturate } else { OutOfRange::Refuse };
-    let mut refused = false;
-    let mut round = |value: f32| {
-        refused |= F::refuses(value, beyond);
-        F::round(if SATURATE { F::clamp(value) } else { value })
-    };
+    let within = |value| if SATURATE { F::clamp(value) } else { value };
+    let mut odd = false;
+    pack_block::<F>(values, bytes, |value| {
+        odd |= F::is_odd(value, beyond);
+        F::nearest(within(value))
+    });
+    if !odd {
+        return None;
+    }
+    pack_block::<F>(values, bytes, |value| F::round(within(value)));
+    values.iter().position(|&value| F::refuses(value, beyond))
+}
+
+/// Encodes at most one block, each value as it is told to.
+#[inline(always)]
+fn pack_block<F: Format>(values: &[f32], bytes: &mut [u8], mut round: impl FnMut(f32) -> u16) {
     match F::PACKING {
         Packing::Byte => {
             for (byte, &value) in bytes.iter_mut().zip(values) {
@@ -101,7 +155,6 @@ fn encode_block<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8
             }
         }
     }
-    refused
 }
 
 /// The codes of one block, still apart: rounding and packing are each made vectors of, but not both at once.

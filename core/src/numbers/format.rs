@@ -65,11 +65,39 @@ pub trait Format: sealed::Sealed + Copy + 'static {
     /// The value of a code, exactly. NaN becomes a quiet NaN of f32; that of BF16 stays the one it is.
     fn decode(code: u16) -> f32;
 
+    /// The same for a code that is [no special one](Self::is_special); of others it is some value.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn finite(code: u16) -> f32 {
+        Self::decode(code)
+    }
+
+    /// Whether only [`decode`](Self::decode) has the value: infinity and NaN, where they are no plain arithmetic.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_special(_: u16) -> bool {
+        false
+    }
+
     /// The nearest code, ties to even, of a value that is not [refused](Self::refuses). NaN becomes the quiet NaN.
     ///
     /// Of other values it is some code.
     #[doc(hidden)]
     fn round(value: f32) -> u16;
+
+    /// The same for a value that is [not odd](Self::is_odd).
+    #[doc(hidden)]
+    #[inline(always)]
+    fn nearest(value: f32) -> u16 {
+        Self::round(value)
+    }
+
+    /// Whether the value is one that [`nearest`](Self::nearest) does not take: a NaN, or one that is refused.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_odd(value: f32, beyond: OutOfRange) -> bool {
+        Self::refuses(value, beyond)
+    }
 
     /// Whether the format has no code for the value.
     #[doc(hidden)]

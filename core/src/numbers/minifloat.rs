@@ -61,60 +61,96 @@ impl Layout {
         exponent.wrapping_add(127).wrapping_sub(self.bias).wrapping_shl(23)
     }
 
+    /// The value of a code that is [no special one](Self::is_special).
     #[inline(always)]
-    const fn decode(self, code: u32) -> f32 {
-        let sign = code.wrapping_shl(31_u32.wrapping_sub(self.sign_shift())) & SIGN;
-        let magnitude = code & self.magnitude();
-        let shifted = magnitude.wrapping_shl(self.shift());
-        let normal = shifted.wrapping_add(self.exponent(0));
+    const fn finite(self, code: u32) -> f32 {
+        let shifted = (code & self.magnitude()).wrapping_shl(self.shift());
+        let normal = f32::from_bits(shifted.wrapping_add(self.exponent(0)));
         // A subnormal counts in units of the smallest: with a leading one put before it, which is then taken away.
         let one = self.exponent(1);
-        let subnormal = (f32::from_bits(shifted.wrapping_add(one)) - f32::from_bits(one)).to_bits();
-        let finite = if shifted < 1 << 23 { subnormal } else { normal };
-        let bits = match self.specials {
-            Specials::Finite => finite,
-            Specials::NanOnly if magnitude == self.magnitude() => QUIET_NAN,
-            Specials::NanOnly => finite,
-            Specials::NoNegativeZero if code & self.sign_and_magnitude() == self.nan => {
-                return f32::from_bits(QUIET_NAN);
-            }
-            Specials::NoNegativeZero => finite,
+        let subnormal = f32::from_bits(shifted.wrapping_add(one)) - f32::from_bits(one);
+        // The wrong way of the two gives the larger value.
+        let magnitude = if subnormal < normal { subnormal } else { normal };
+        f32::from_bits(magnitude.to_bits() | self.sign(code))
+    }
+
+    /// The sign of a code, in place as one of f32.
+    const fn sign(self, code: u32) -> u32 {
+        code.wrapping_shl(31_u32.wrapping_sub(self.sign_shift())) & SIGN
+    }
+
+    /// Whether the code is infinity or NaN.
+    #[inline(always)]
+    const fn is_special(self, code: u32) -> bool {
+        match self.specials {
+            Specials::Ieee => code & self.magnitude() >= self.infinity(),
+            Specials::NanOnly => code & self.magnitude() == self.nan,
+            Specials::NoNegativeZero => code & self.sign_and_magnitude() == self.nan,
+            Specials::Finite => false,
+        }
+    }
+
+    #[inline(always)]
+    const fn decode(self, code: u32) -> f32 {
+        if !self.is_special(code) {
+            return self.finite(code);
+        }
+        let magnitude = code & self.magnitude();
+        f32::from_bits(match self.specials {
+            Specials::NoNegativeZero => QUIET_NAN,
+            Specials::Ieee if magnitude == self.infinity() => INFINITY | self.sign(code),
             // From the uppermost exponent to that of an f32; a NaN keeps its mantissa, and is quiet.
-            Specials::Ieee if magnitude > self.infinity() => shifted | QUIET_NAN,
-            Specials::Ieee if magnitude == self.infinity() => INFINITY,
-            Specials::Ieee => finite,
-        };
-        f32::from_bits(bits | sign)
+            Specials::Ieee => magnitude.wrapping_shl(self.shift()) | QUIET_NAN | self.sign(code),
+            _ => QUIET_NAN | self.sign(code),
+        })
     }
 
     const fn sign_and_magnitude(self) -> u32 {
         2_u32.wrapping_shl(self.sign_shift()).wrapping_sub(1)
     }
 
+    /// The nearest code of a value that is [not odd](Self::is_odd).
+    #[inline(always)]
+    const fn nearest(self, value: f32) -> u32 {
+        let bits = value.to_bits();
+        // Behind the largest of an IEEE format all is infinity.
+        let magnitude = match (self.specials, bits & MAGNITUDE) {
+            (Specials::Ieee, magnitude) if magnitude > self.beyond() => self.beyond(),
+            (_, magnitude) => magnitude,
+        };
+        // Next to a power of two whose last bit is that of the format, the addition itself rounds.
+        let up = self.shift().wrapping_shl(23);
+        let least = f32::from_bits(self.exponent(1).wrapping_add(up));
+        let power = f32::from_bits(magnitude.wrapping_add(up) & INFINITY);
+        let power = if power > least { power } else { least };
+        let sum = (f32::from_bits(magnitude) + power).to_bits().wrapping_sub(least.to_bits());
+        // Above is the exponent, below the mantissa with its leading one; what lies between is zero.
+        let code = sum.wrapping_add(sum.wrapping_shr(self.shift()));
+        let sign = (bits & SIGN).wrapping_shr(31_u32.wrapping_sub(self.sign_shift()));
+        match self.specials {
+            Specials::NoNegativeZero if sum == 0 => 0,
+            _ => code | sign,
+        }
+    }
+
+    /// The power of two behind the largest value, where the format is IEEE's.
+    const fn beyond(self) -> u32 {
+        self.exponent(self.infinity().wrapping_shr(self.mantissa_bits))
+    }
+
     #[inline(always)]
     const fn round(self, value: f32) -> u32 {
-        let bits = value.to_bits();
-        let magnitude = bits & MAGNITUDE;
-        let shift = self.shift();
-        // Half of what is cut off, less one if the last bit that stays is even: a carry rounds up.
-        let odd = magnitude.wrapping_shr(shift) & 1;
-        let half = 1_u32.wrapping_shl(shift.wrapping_sub(1)).wrapping_sub(1);
-        let rounded = magnitude.wrapping_add(half).wrapping_add(odd);
-        let normal = rounded.wrapping_sub(self.exponent(0)).wrapping_shr(shift);
-        // Next to a number whose last bit is the smallest subnormal, the addition itself rounds.
-        let unit = self.exponent(24_u32.wrapping_sub(self.mantissa_bits));
-        let subnormal = (f32::from_bits(magnitude) + f32::from_bits(unit)).to_bits().wrapping_sub(unit);
-        let finite = if magnitude < self.exponent(1) { subnormal } else { normal };
-        let code = match self.specials {
-            Specials::Ieee if finite > self.infinity() => self.infinity(),
-            _ => finite,
+        if value.to_bits() & MAGNITUDE > INFINITY { self.nan } else { self.nearest(value) }
+    }
+
+    /// Whether the value is a NaN, or refused.
+    #[inline(always)]
+    fn is_odd(self, value: f32, largest: f32, beyond: OutOfRange) -> bool {
+        let limit = match (self.specials, beyond) {
+            (Specials::Ieee, _) | (_, OutOfRange::Saturate) => INFINITY,
+            (_, OutOfRange::Refuse) => largest.to_bits(),
         };
-        let sign = (bits & SIGN).wrapping_shr(31_u32.wrapping_sub(self.sign_shift()));
-        let signed = match self.specials {
-            Specials::NoNegativeZero if code == 0 => 0,
-            _ => code | sign,
-        };
-        if magnitude > INFINITY { self.nan } else { signed }
+        value.to_bits() & MAGNITUDE > limit
     }
 
     #[inline(always)]
@@ -158,8 +194,28 @@ macro_rules! minifloats {
             }
 
             #[inline(always)]
+            fn finite(code: u16) -> f32 {
+                const { Self::LAYOUT }.finite(u32::from(code))
+            }
+
+            #[inline(always)]
+            fn is_special(code: u16) -> bool {
+                const { Self::LAYOUT }.is_special(u32::from(code))
+            }
+
+            #[inline(always)]
             fn round(value: f32) -> u16 {
                 low_half(const { Self::LAYOUT }.round(value))
+            }
+
+            #[inline(always)]
+            fn nearest(value: f32) -> u16 {
+                low_half(const { Self::LAYOUT }.nearest(value))
+            }
+
+            #[inline(always)]
+            fn is_odd(value: f32, beyond: OutOfRange) -> bool {
+                const { Self::LAYOUT }.is_odd(value, Self::LARGEST, beyond)
             }
 
             #[inline(always)]

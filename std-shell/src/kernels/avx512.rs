@@ -4,7 +4,8 @@
 //! two bytes above them are looked up each for itself, and put in place by one permutation for sixteen elements.
 //!
 //! Encoding: a power of two is added next to which the last bit of an f32 is that of the format, so that the addition
-//! rounds; it is the same one for all subnormals. Of the sum, exponent and mantissa are then put together as a code.
+//! rounds; it is the same one for all subnormals, and made of the value's own exponent by the multiplication that comes
+//! with the addition. Of the sum, exponent and mantissa are then put together as a code.
 //!
 //! `blocks`, `next_odd`, `rescan`, `to_*` and `pack` have twins in avx2.rs: what changes here changes there.
 
@@ -25,7 +26,7 @@ const BLOCK: usize = 64;
 const STREAMED_BYTES: usize = 16 << 20;
 
 /// Decodes all elements.
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 pub(super) fn decode<F: Format>(bytes: &[u8], values: &mut [f32]) {
     let (streams, head) = streams(values);
     let bits = F::DTYPE.bits() as usize;
@@ -45,7 +46,7 @@ pub(super) fn decode<F: Format>(bytes: &[u8], values: &mut [f32]) {
 
 /// F16, for which there is an instruction, and BF16, which is a half already.
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn halves<F: Format>(bytes: &[u8], values: &mut [f32], streaming: Option<&Streaming>) {
     let (values, last_values) = values.as_chunks_mut::<16>();
     let (bytes, last_bytes) = bytes.as_chunks::<32>();
@@ -61,7 +62,7 @@ fn halves<F: Format>(bytes: &[u8], values: &mut [f32], streaming: Option<&Stream
 }
 
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn small<F: Format, const BYTES: usize>(bytes: &[u8], values: &mut [f32], streaming: Option<&Streaming>) {
     let (values, last_values) = values.as_chunks_mut::<BLOCK>();
     let (bytes, last_bytes) = bytes.as_chunks::<BYTES>();
@@ -91,7 +92,7 @@ fn streams<T>(written: &[T]) -> (bool, usize) {
 
 /// The 64 codes, a byte each; what stands above a code's bits is of no meaning.
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn codes<F: Format>(bytes: &[u8]) -> __m512i {
     let empty = _mm512_setzero_si512();
     match F::PACKING {
@@ -115,7 +116,7 @@ fn codes<F: Format>(bytes: &[u8]) -> __m512i {
 
 /// Both upper bytes of the f32 of each code.
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn look_up<F: Format>([low, high]: [[__m512i; 4]; 2], codes: __m512i) -> [__m512i; 2] {
     if !matches!(F::PACKING, Packing::Byte) {
         return [low, high].map(|[only, ..]| _mm512_permutexvar_epi8(codes, only));
@@ -165,7 +166,7 @@ impl Table {
 }
 
 /// Encodes all elements; whether none was refused.
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 pub(super) fn encode<F: Format>(values: &[f32], bytes: &mut [u8], beyond: OutOfRange) -> bool {
     match (F::PACKING, beyond) {
         (Packing::Pair, OutOfRange::Refuse) => pairs::<F, false>(values, bytes),
@@ -181,7 +182,7 @@ pub(super) fn encode<F: Format>(values: &[f32], bytes: &mut [u8], beyond: OutOfR
 
 /// Formats of two bytes write a third of all that moves, which is worth streaming.
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn pairs<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> bool {
     let (streams, head) = streams(bytes);
     let (Some((head_values, values)), Some((head_bytes, bytes))) =
@@ -194,7 +195,7 @@ fn pairs<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> b
 }
 
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn blocks<F: Format, const BYTES: usize, const SATURATE: bool>(
     values: &[f32],
     bytes: &mut [u8],
@@ -213,7 +214,7 @@ fn blocks<F: Format, const BYTES: usize, const SATURATE: bool>(
 
 /// Encodes blocks up to one that is not plain work, which is the answer.
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn next_odd<'a, F: Format, const BYTES: usize, const SATURATE: bool>(
     blocks: &mut impl Iterator<Item = (&'a [f32; BLOCK], &'a mut [u8; BYTES])>,
     streaming: Option<&Streaming>,
@@ -237,21 +238,21 @@ fn next_odd<'a, F: Format, const BYTES: usize, const SATURATE: bool>(
 
 /// The core's own loop, for a block that is not plain, and for the last elements.
 #[inline(never)]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn rescan<F: Format, const SATURATE: bool>(values: &[f32], bytes: &mut [u8]) -> bool {
     let beyond = if SATURATE { OutOfRange::Saturate } else { OutOfRange::Refuse };
     portable::encode::<F>(values, bytes, beyond).is_none()
 }
 
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn no_nan([a, b, c, d]: [__m512; 4]) -> bool {
     _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, b) | _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(c, d) == 0
 }
 
 /// Between the largest values of either sign, if that was asked for.
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn clamp<const SATURATE: bool>(vector: __m512, largest: f32) -> __m512 {
     if !SATURATE {
         return vector;
@@ -260,7 +261,7 @@ fn clamp<const SATURATE: bool>(vector: __m512, largest: f32) -> __m512 {
 }
 
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn to_f16<const SATURATE: bool>(
     vectors: [__m512; 4],
     bytes: &mut [u8],
@@ -281,7 +282,7 @@ fn to_f16<const SATURATE: bool>(
 }
 
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn to_bf16<const SATURATE: bool>(
     vectors: [__m512; 4],
     bytes: &mut [u8],
@@ -304,7 +305,7 @@ fn to_bf16<const SATURATE: bool>(
 }
 
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn to_e8m0(vectors: [__m512; 4], bytes: &mut [u8]) -> bool {
     // Plain are the normal ones above zero, up to the largest.
     let least = _mm512_set1_epi32(1 << 23);
@@ -319,7 +320,7 @@ fn to_e8m0(vectors: [__m512; 4], bytes: &mut [u8]) -> bool {
 }
 
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn to_small<F: Format, const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [u8]) -> bool {
     let fields = const { Fields::of::<F>() };
     let constant = |bits: u32| _mm512_set1_epi32(bits.cast_signed());
@@ -330,10 +331,9 @@ fn to_small<F: Format, const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [
     let codes = magnitudes.map(|magnitude| {
         let magnitude =
             if SATURATE { _mm512_min_epu32(magnitude, constant(F::LARGEST.to_bits())) } else { magnitude };
-        let coarse = _mm512_add_epi32(magnitude, constant(fields.coarse()));
-        let coarse = _mm512_and_si512(coarse, constant(INFINITY));
-        let coarse = _mm512_max_epu32(coarse, constant(fields.least() + fields.coarse()));
-        let sum = _mm512_add_ps(_mm512_castsi512_ps(magnitude), _mm512_castsi512_ps(coarse));
+        let power = _mm512_and_si512(magnitude, constant(INFINITY));
+        let power = _mm512_castsi512_ps(_mm512_max_epu32(power, constant(fields.least())));
+        let sum = _mm512_fmadd_ps(power, _mm512_set1_ps(fields.coarse()), _mm512_castsi512_ps(magnitude));
         // The mantissa from the lower half, the exponent from the upper one, together a code in the second byte.
         let weights = constant((2 << fields.mantissa_bits << 16) | 256);
         _mm512_madd_epi16(_mm512_castps_si512(sum), weights)
@@ -357,14 +357,14 @@ fn to_small<F: Format, const SATURATE: bool>(vectors: [__m512; 4], bytes: &mut [
 
 /// A sign where the code is not zero.
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn signed_unless_zero(codes: __m512i, signs: __m512i) -> __m512i {
     _mm512_or_si512(codes, _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(codes, codes), signs))
 }
 
 /// One byte of each of 64 elements.
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn gather([a, b, c, d]: [__m512i; 4], places: &[u8; 64]) -> __m512i {
     let places = load(places);
     let (front, back) = (_mm512_permutex2var_epi8(a, places, b), _mm512_permutex2var_epi8(c, places, d));
@@ -372,7 +372,7 @@ fn gather([a, b, c, d]: [__m512i; 4], places: &[u8; 64]) -> __m512i {
 }
 
 #[inline]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn pack<F: Format>(codes: __m512i, bytes: &mut [u8]) {
     match F::PACKING {
         Packing::TwoInOne => {

@@ -34,13 +34,13 @@ impl Fields {
         (128 - self.bias) << 23
     }
 
-    /// What, added to the exponent of an f32, gives a power of two next to which the last bit is the format's.
-    pub(super) const fn coarse(self) -> u32 {
-        self.shift() << 23
+    /// So many times the power of two at or below an f32 is one next to which the last bit is the format's.
+    pub(super) const fn coarse(self) -> f32 {
+        f32::from_bits((127 + self.shift()) << 23)
     }
 
     /// What a code is too large by when it is put together from the sum's exponent: zero would come out as this.
     pub(super) const fn surplus(self) -> u32 {
-        (self.least() + self.coarse()) >> self.shift()
+        (self.least() >> self.shift()) + (self.shift() << self.mantissa_bits)
     }
 }
