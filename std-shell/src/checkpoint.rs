@@ -40,6 +40,8 @@
 
 pub mod state;
 pub mod protocol;
+#[doc(hidden)]
+pub mod thresholds;
 mod names;
 mod contents;
 mod stage;

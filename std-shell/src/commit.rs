@@ -73,7 +73,7 @@ impl<'d, D: Disk> Commit<'d, D> {
         let Some(name) = target.file_name() else {
             return Err(Error::io("write", target, io::ErrorKind::InvalidFilename.into()));
         };
-        let gathered = Gathered::new().map_err(|error| Error::io("write", &target, error))?;
+        let gathered = Gathered::new(GATHERED_BYTES).map_err(|error| Error::io("write", &target, error))?;
         let (temporary, file) = create_beside(disk, &target, name, ownership.as_ref())?;
         let directory = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
@@ -184,21 +184,23 @@ struct Draft<F> {
 #[derive(Debug)]
 pub(crate) struct Gathered {
     buffer: Vec<u8>,
+    most_bytes: usize,
 }
 
 impl Gathered {
-    pub(crate) fn new() -> io::Result<Self> {
+    /// Gathers at most so many bytes.
+    pub(crate) fn new(most_bytes: usize) -> io::Result<Self> {
         let mut buffer = Vec::new();
-        buffer.try_reserve_exact(BUFFER_BYTES)?;
-        Ok(Self { buffer })
+        buffer.try_reserve_exact(most_bytes)?;
+        Ok(Self { buffer, most_bytes })
     }
 
     /// Appends bytes; large pieces go to the file as they are.
     pub(crate) fn write<D: Disk>(&mut self, disk: &D, file: &D::File, bytes: &[u8]) -> io::Result<()> {
-        if bytes.len() > BUFFER_BYTES - self.buffer.len() {
+        if bytes.len() > self.most_bytes - self.buffer.len() {
             self.flush(disk, file)?;
         }
-        if bytes.len() >= BUFFER_BYTES {
+        if bytes.len() >= self.most_bytes {
             return write_all(disk, file, bytes);
         }
         self.buffer.extend_from_slice(bytes);
@@ -289,7 +291,7 @@ fn clipped(name: &OsStr) -> &OsStr {
 
 /// Pieces smaller than this are gathered: large enough that the cost of a system call drowns in
 /// that of copying, small enough to stay in the cache.
-const BUFFER_BYTES: usize = 64 * 1024;
+pub(crate) const GATHERED_BYTES: usize = 64 * 1024;
 
 /// How many links are followed: as many as Linux follows.
 const MAX_LINKS: usize = 40;

@@ -3,6 +3,7 @@
 //! Nothing here is fast. The second opinions, [`twin`] and [`reference`](mod@reference), know nothing of the code that is judged: their
 //! value is that they were formed alone. [`oracle`] brings the two sides together.
 
+pub mod remarks;
 pub mod disk_faults;
 pub mod runs;
 pub mod cases;

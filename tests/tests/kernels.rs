@@ -12,6 +12,7 @@ use std::sync::Once;
 use safestep::kernels::{Level, decode_f32, encode_f32};
 use safestep::safestep_core::Dtype;
 use safestep::safestep_core::numbers::{self, NumbersError, OutOfRange};
+use safestep_tests::remarks::remark;
 
 const SMALL: [Dtype; 10] = [
     Dtype::F4,
@@ -33,7 +34,7 @@ fn levels() -> impl Iterator<Item = Level> {
     static NAMED: Once = Once::new();
     NAMED.call_once(|| {
         for level in Level::ALL.iter().filter(|level| !level.is_available()) {
-            eprintln!("skipped: this machine has no {level:?}, so its kernels are not tried");
+            remark(&format!("skipped: this machine has no {level:?}, so its kernels are not tried"));
         }
     });
     Level::available()

@@ -28,6 +28,8 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use safestep_tests::remarks::skipped;
+
 /// What a run of the program left.
 #[derive(Debug)]
 struct Ran {
@@ -134,15 +136,6 @@ fn sparse_tensor(path: &Path, dtype: &str, elements: u64, len: u64) {
     }
     std::fs::write(path, [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat()).unwrap();
     File::options().write(true).open(path).unwrap().set_len(8 + header.len() as u64 + len).unwrap();
-}
-
-/// Says that a test did not happen; where that must not be, fails.
-pub(crate) fn skipped(why: &str) {
-    assert!(
-        std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-        "with CI=true nothing may be skipped: {why}"
-    );
-    eprintln!("skipped: {why}");
 }
 
 /// The program, built for this test's profile, target and features.

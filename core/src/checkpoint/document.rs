@@ -34,6 +34,21 @@ impl<'d> Document<'d> {
         keys: &[&'static str; N],
         member: impl FnMut(&mut Self, usize) -> Result<(), DocumentError>,
     ) -> Result<(), DocumentError> {
+        let mut document = Self::begin(text)?;
+        document.object("the document", "an object", keys, member)?;
+        document.end()
+    }
+
+    /// Reads a text that is one value of any kind, and keeps nothing of it.
+    pub(crate) fn check(text: &'d [u8]) -> Result<(), DocumentError> {
+        let mut document = Self::begin(text)?;
+        document.scan.value();
+        document.sound()?;
+        document.end()
+    }
+
+    /// A document before its value: not too long, and all of it UTF-8.
+    fn begin(text: &'d [u8]) -> Result<Self, DocumentError> {
         let found = count(text.len());
         if found > DOCUMENT_BYTES_MAX {
             let kind = DocumentErrorKind::TooLong { limit: DOCUMENT_BYTES_MAX, found };
@@ -45,10 +60,14 @@ impl<'d> Document<'d> {
         }
         let mut document = Self::at(text, 0);
         document.scan.white_space();
-        document.object("the document", "an object", keys, member)?;
-        document.scan.white_space();
-        match document.scan.peek() {
-            Some(found) => Err(DocumentError::new(DocumentErrorKind::Trailing { found }, document.scan.at())),
+        Ok(document)
+    }
+
+    /// An error if more than white space stands behind the value.
+    fn end(&mut self) -> Result<(), DocumentError> {
+        self.scan.white_space();
+        match self.scan.peek() {
+            Some(found) => Err(DocumentError::new(DocumentErrorKind::Trailing { found }, self.scan.at())),
             None => Ok(()),
         }
     }

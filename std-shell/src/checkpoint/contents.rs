@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Display;
 
-use safestep_core::checkpoint::{Digest, FileRecord, MANIFEST_NAME, ManifestDraft, Sha256};
+use safestep_core::checkpoint::{
+    Digest, FileRecord, MANIFEST_NAME, ManifestDraft, OPTIMIZER_STATE_NONE, Sha256, check_optimizer_state,
+};
 use safestep_core::{Layout, TensorSpec};
 
 use super::names::{CONFIG, MODEL, OPTIMIZER, OPTIMIZER_STATE, TRAINER_STATE};
@@ -42,7 +44,7 @@ pub(crate) fn of<'a>(state: &State<'a>) -> Result<Vec<Content<'a>>, String> {
         Ok::<(), std::convert::Infallible>(())
     });
     let Ok(()) = written.map_err(|refusal| about(TRAINER_STATE, refusal))?;
-    let metadata = [(OPTIMIZER_STATE, state.optimizer.state)];
+    let metadata = [(OPTIMIZER_STATE, optimizer_state(state).map_err(|refusal| about(OPTIMIZER, refusal))?)];
     let mut contents = vec![
         Content::new(MODEL, tensors(state.model, &[]).map_err(|refusal| about(MODEL, refusal))?),
         Content::new(
@@ -81,6 +83,16 @@ pub(crate) fn manifest(
         Ok::<(), std::convert::Infallible>(())
     });
     Ok(Content::new(MANIFEST_NAME, vec![text.into()]))
+}
+
+/// The rest of the optimizer's state; who has none need not know how that is spelled.
+fn optimizer_state<'a>(state: &State<'a>) -> Result<&'a str, String> {
+    match state.optimizer.state {
+        "" => Ok(OPTIMIZER_STATE_NONE),
+        text => check_optimizer_state(text.as_bytes())
+            .map(|()| text)
+            .map_err(|refusal| about(OPTIMIZER_STATE, refusal)),
+    }
 }
 
 /// A model file: its header, then each tensor's bytes in the order of the layout.

@@ -8,11 +8,11 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use safestep_core::checkpoint::{StepName, TrainerState};
+use safestep_core::checkpoint::{OPTIMIZER_STATE_NONE, StepName, TrainerState};
 
-use super::names::{CONFIG, OPTIMIZER_STATE};
+use super::names::CONFIG;
 use super::scan::{Latest, scan};
-use super::verify::{Flaw, FlawKind, Inspected};
+use super::verify::{Flaw, FlawKind, Inspected, optimizer_state};
 use crate::disk::Disk;
 use crate::error::{Cause, Error};
 use crate::mapped::Mapped;
@@ -48,11 +48,9 @@ pub struct Skipped {
 }
 
 impl Checkpoint {
-    /// The rest of the optimizer's state, JSON text; empty if nobody saved it.
+    /// The rest of the optimizer's state, JSON text; `{}` if there is none.
     pub fn optimizer_state(&self) -> String {
-        let pairs = self.optimizer.index().metadata().into_iter().flatten();
-        let mut found = pairs.filter(|(key, _)| *key == OPTIMIZER_STATE);
-        found.next().map(|(_, value)| value.to_string()).unwrap_or_default()
+        optimizer_state(&self.optimizer).unwrap_or_else(|| OPTIMIZER_STATE_NONE.into())
     }
 
     /// The text of `config.json`, if there is one.
@@ -86,7 +84,7 @@ impl fmt::Display for Skipped {
 /// Loads the checkpoint that a resume takes.
 ///
 /// # Errors
-/// [`Cause::NoCheckpoint`] when there is none, or none that is whole; otherwise as [`scan()`].
+/// [`Cause::NoCheckpoint`] when there is none, or none that is whole; [`Cause::ThreadLost`]; otherwise as [`scan()`].
 pub fn load<D: Disk>(disk: &D, root: &Path) -> Result<Checkpoint, Error> {
     let scan = match scan(disk, root) {
         Err(error) if is_not_found(&error) => {
@@ -103,11 +101,16 @@ pub fn load<D: Disk>(disk: &D, root: &Path) -> Result<Checkpoint, Error> {
     }
     let candidates = scan.steps.iter().rev().filter(|name| newest.is_none_or(|newest| **name <= newest));
     for name in candidates {
-        // One that cannot even be listed, or that somebody deletes just now, is stepped over like any other.
-        let opened = open(root, *name).unwrap_or_else(|error| {
-            let kind = FlawKind::Unreadable(error.because().to_string());
-            Err(vec![Flaw { file: name.as_str().into(), kind }])
-        });
+        let opened = match open(root, *name) {
+            // It may be whole for all we know.
+            Err(error) if matches!(error.because(), Cause::ThreadLost) => return Err(error),
+            // One that cannot even be listed, or that somebody deletes just now, is stepped over like any other.
+            Err(error) => {
+                let kind = FlawKind::Unreadable(error.because().to_string());
+                Err(vec![Flaw { file: name.as_str().into(), kind }])
+            }
+            Ok(opened) => opened,
+        };
         match opened {
             Ok(checkpoint) => return Ok(Checkpoint { skipped, latest: scan.latest, ..checkpoint }),
             Err(flaws) => skipped.push(Skipped { name: *name, flaws }),
@@ -120,7 +123,7 @@ pub fn load<D: Disk>(disk: &D, root: &Path) -> Result<Checkpoint, Error> {
 /// Loads one step and no other, whatever `LATEST` says.
 ///
 /// # Errors
-/// [`Cause::Damaged`] with every flaw; [`Cause::Io`] when it is not there.
+/// [`Cause::Damaged`] with every flaw; [`Cause::Io`] when it is not there; [`Cause::ThreadLost`].
 pub fn load_step<D: Disk>(disk: &D, root: &Path, step: u64) -> Result<Checkpoint, Error> {
     let name = StepName::of(step);
     let latest = scan(disk, root)?.latest;

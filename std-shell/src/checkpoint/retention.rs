@@ -13,8 +13,8 @@ use super::lock::locked;
 use super::names::temporary;
 use super::protocol::Protocol;
 use super::scan::{Scan, scan};
-use crate::disk::{Disk, Found};
-use crate::error::{Error, FileKind};
+use crate::disk::Disk;
+use crate::error::{Error, terminal_safe};
 
 /// Which old steps stay. A step stays if any rule keeps it; without rules all stay.
 ///
@@ -45,13 +45,21 @@ pub struct Retained {
     pub leftovers: Vec<Leftover>,
 }
 
-/// Something that could not be deleted.
+/// Something that could not be deleted: a step, or the very file or directory in one that stays.
 #[derive(Debug)]
 pub struct Leftover {
     /// Where it is.
     pub path: PathBuf,
     /// Why it is still there.
     pub because: io::Error,
+}
+
+impl Leftover {
+    /// Why something else cannot take its place.
+    fn into_reason(self) -> io::Error {
+        let Self { path, because } = self;
+        io::Error::new(because.kind(), format!("{} is in the way: {because}", terminal_safe(&path)))
+    }
 }
 
 impl Retention {
@@ -116,7 +124,8 @@ pub(crate) fn remove_steps<D: Disk>(
             unnamed.push((*name, from));
             continue;
         }
-        let answer = remove_tree(disk, &to).and_then(|()| disk.rename(&from, &to));
+        let answer =
+            remove_tree(disk, &to).map_err(Leftover::into_reason).and_then(|()| disk.rename(&from, &to));
         match answer {
             Ok(()) => unnamed.push((*name, to)),
             Err(because) => retained.leftovers.push(Leftover { path: from, because }),
@@ -134,24 +143,70 @@ pub(crate) fn remove_steps<D: Disk>(
     for (name, path) in unnamed {
         match remove_tree(disk, &path) {
             Ok(()) => retained.removed.push(name),
-            Err(because) => retained.leftovers.push(Leftover { path, because }),
+            Err(leftover) => retained.leftovers.push(leftover),
         }
     }
 }
 
-/// Deletes what stands at a path, a directory with the files in it too; that there is nothing is fine. The manifest goes first:
-/// what is being taken apart shall not look whole.
-pub(crate) fn remove_tree<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
-    match disk.look(path)? {
-        Found::Nothing => Ok(()),
-        Found::Other(FileKind::Directory) => {
-            let mut names = disk.list(path)?;
-            names.sort_by_key(|name| name != MANIFEST_NAME);
-            for name in names {
-                disk.remove(&path.join(name))?;
-            }
-            disk.remove_dir(path)
+/// Deletes what stands at a path, a directory with all that is in it too; that there is nothing is fine. A symbolic link goes,
+/// what it leads to stays. In each directory the manifest goes first: what is being taken apart shall not look whole.
+///
+/// How deep directories are is bounded by how long a path may be, and costs no stack.
+pub(crate) fn remove_tree<D: Disk>(disk: &D, path: &Path) -> Result<(), Leftover> {
+    let mut to_go = vec![(path.to_path_buf(), Known::Nothing)];
+    while let Some((path, known)) = to_go.pop() {
+        let removed = match known {
+            Known::Nothing => remove_unless_full(disk, &path),
+            Known::Listed => disk.remove_dir(&path).map(|()| true),
+        };
+        match removed {
+            Ok(true) => {}
+            Ok(false) => match disk.list(&path) {
+                Ok(names) => {
+                    let mut inner: Vec<PathBuf> = names.iter().map(|name| path.join(name)).collect();
+                    // What stands last goes first.
+                    inner.sort_by_key(|inner| inner.ends_with(MANIFEST_NAME));
+                    to_go.push((path, Known::Listed));
+                    to_go.extend(inner.into_iter().map(|inner| (inner, Known::Nothing)));
+                }
+                Err(because) => return Err(Leftover { path, because }),
+            },
+            Err(because) if because.kind() == io::ErrorKind::NotFound => {}
+            Err(because) => return Err(Leftover { path, because }),
         }
-        _ => disk.remove(path),
     }
+    Ok(())
+}
+
+/// What is known of something that is to go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Nothing,
+    /// It is a directory, and all that was in it is gone.
+    Listed,
+}
+
+/// Deletes a file, a link or an empty directory. `false`: it is a directory with something in it, by what `rmdir` says, which
+/// follows no link.
+fn remove_unless_full<D: Disk>(disk: &D, path: &Path) -> io::Result<bool> {
+    match disk.remove(path) {
+        Ok(()) => Ok(true),
+        Err(error) if may_be_directory(&error) => match disk.remove_dir(path) {
+            Ok(()) => Ok(true),
+            Err(error) if is_full(&error) => Ok(false),
+            Err(error) => Err(error),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether that is how a system says no to `unlink` of a directory: by POSIX with EPERM, which Linux keeps for other things.
+fn may_be_directory(error: &io::Error) -> bool {
+    let by_posix = cfg!(not(target_os = "linux")) && error.kind() == io::ErrorKind::PermissionDenied;
+    error.kind() == io::ErrorKind::IsADirectory || by_posix
+}
+
+/// By POSIX, ENOTEMPTY and EEXIST say the same of a directory.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists)
 }

@@ -23,8 +23,9 @@ use super::names::{LATEST, LATEST_TMP, temporary};
 use super::protocol::Protocol;
 use super::retention::{Leftover, Retained, Retention, remove_steps, remove_tree};
 use super::scan::{Latest, Scan, scan};
-use super::stage;
+use super::stage::{self, How};
 use super::state::State;
+use super::thresholds::Thresholds;
 use super::verify::{FlawKind, Inspected};
 use crate::disk::{Disk, Found};
 use crate::error::{Cause, Error, FileKind, Refusal};
@@ -38,6 +39,8 @@ pub struct SaveOptions {
     pub threads: usize,
     #[doc(hidden)]
     pub protocol: Protocol,
+    #[doc(hidden)]
+    pub thresholds: Thresholds,
 }
 
 /// A checkpoint that was saved.
@@ -170,8 +173,9 @@ where
     fn make_way(&self) -> Result<Scan, Error> {
         let (staging, target) = (self.staging(), self.target());
         let found = scan(self.disk, self.root)?;
-        let clear =
-            |path: &Path| remove_tree(self.disk, path).map_err(|error| Error::io("clear", path, error));
+        let clear = |path: &Path| {
+            remove_tree(self.disk, path).map_err(|left| Error::io("clear", left.path, left.because))
+        };
         clear(&staging)?;
         clear(&self.root.join(LATEST_TMP))?;
         let standing = self.disk.look(&target).map_err(|error| Error::io("look at", &target, error))?;
@@ -222,7 +226,8 @@ where
             let digests = stage::digests(self.contents);
             manifest_bytes = self.write_manifest(&directory, &digests)?;
         }
-        let digests = stage::write_all(disk, &directory, self.contents, protocol.sync_files, threads)?;
+        let how = How { sync: protocol.sync_files, threads, thresholds: self.options.thresholds };
+        let digests = stage::write_all(disk, &directory, self.contents, &how)?;
         if protocol.manifest_last {
             manifest_bytes = self.write_manifest(&directory, &digests)?;
         }
@@ -282,9 +287,7 @@ where
         match scan(self.disk, self.root) {
             Ok(scan) => {
                 for path in scan.stale.iter().map(|name| self.root.join(name)) {
-                    if let Err(because) = remove_tree(self.disk, &path) {
-                        retained.leftovers.push(Leftover { path, because });
-                    }
+                    retained.leftovers.extend(remove_tree(self.disk, &path).err());
                 }
                 self.remove_old(&scan, &mut retained);
             }

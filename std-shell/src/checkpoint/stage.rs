@@ -13,31 +13,41 @@ use std::thread;
 use safestep_core::checkpoint::{Digest, Sha256};
 
 use super::contents::Content;
+use super::thresholds::Thresholds;
 use crate::commit::Gathered;
 use crate::disk::Disk;
 use crate::error::{Cause, Error};
 
-/// Writes all files into `directory`, syncs each if wished, and gives their digests.
+/// How files are written.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    /// Sync each.
+    pub(crate) sync: bool,
+    /// How many threads write, and how many hash, if there is enough for them.
+    pub(crate) threads: usize,
+    pub(crate) thresholds: Thresholds,
+}
+
+/// Writes all files into `directory`, and gives their digests.
 pub(crate) fn write_all<D>(
     disk: &D,
     directory: &Path,
     contents: &[Content<'_>],
-    sync: bool,
-    threads: usize,
+    how: &How,
 ) -> Result<Vec<Digest>, Error>
 where
     D: Disk + Sync,
     D::File: Send + Sync,
 {
     let total = contents.iter().fold(0_u64, |sum, content| sum.saturating_add(content.len_bytes));
-    if threads < 2 || total < PARALLEL_BYTES_MIN {
+    if how.threads < 2 || total < how.thresholds.parallel_bytes_min {
         let each = contents.iter().map(|content| {
-            write_one(disk, &directory.join(&*content.name), content, sync)?;
+            write_one(disk, &directory.join(&*content.name), content, how.sync)?;
             Ok(hash(content, &AtomicBool::new(false)))
         });
         return each.collect();
     }
-    Parallel::new(disk, directory, contents, sync).run(threads)
+    Parallel::new(disk, directory, contents, *how).run()
 }
 
 /// The digests of all files, one after the other.
@@ -52,8 +62,10 @@ pub(crate) fn write_one<D: Disk>(
     content: &Content<'_>,
     sync: bool,
 ) -> Result<(), Error> {
-    let stop = AtomicBool::new(false);
-    write(disk, path, content, sync, &stop, |file| fill(disk, file, content, &stop, &mut |_| Ok(())))
+    let (stop, thresholds) = (AtomicBool::new(false), Thresholds::default());
+    write(disk, path, content, sync, &stop, |file| {
+        fill(disk, file, content, &thresholds, &stop, &mut |_| Ok(()))
+    })
 }
 
 /// A step on its way to the disk by many threads.
@@ -61,7 +73,7 @@ struct Parallel<'s, 'a, D> {
     disk: &'s D,
     directory: &'s Path,
     contents: &'s [Content<'a>],
-    sync: bool,
+    how: How,
     /// Places in `contents`, the largest file first: it takes longest.
     order: Vec<usize>,
     stop: AtomicBool,
@@ -72,24 +84,30 @@ where
     D: Disk + Sync,
     D::File: Send + Sync,
 {
-    fn new(disk: &'s D, directory: &'s Path, contents: &'s [Content<'a>], sync: bool) -> Self {
+    fn new(disk: &'s D, directory: &'s Path, contents: &'s [Content<'a>], how: How) -> Self {
         let mut order: Vec<(usize, u64)> =
             contents.iter().map(|content| content.len_bytes).enumerate().collect();
         order.sort_by_key(|(_, len_bytes)| std::cmp::Reverse(*len_bytes));
         let order = order.into_iter().map(|(place, _)| place).collect();
-        Self { disk, directory, contents, sync, order, stop: AtomicBool::new(false) }
+        Self { disk, directory, contents, how, order, stop: AtomicBool::new(false) }
     }
 
-    fn run(&self, threads: usize) -> Result<Vec<Digest>, Error> {
+    fn run(&self) -> Result<Vec<Digest>, Error> {
         let (next_hash, next_write) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let lost = || Error::new("write", self.directory, Cause::ThreadLost);
         thread::scope(|scope| {
-            let workers = threads.min(self.contents.len());
-            let hashers: Vec<_> = (0..workers).map(|_| scope.spawn(|| self.hash_from(&next_hash))).collect();
-            let writers: Vec<_> =
-                (0..workers).map(|_| scope.spawn(|| self.write_from(&next_write))).collect();
-            let written: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
-            let hashed: Vec<_> = hashers.into_iter().map(thread::ScopedJoinHandle::join).collect();
+            let workers = self.how.threads.min(self.contents.len());
+            // Where no thread can be made this one does the work.
+            let hash = || self.hash_from(&next_hash);
+            let hashers: Vec<_> = (0..workers).filter_map(|_| helper(scope, hash)).collect();
+            let write = || self.write_from(&next_write);
+            let writers: Vec<_> = (0..workers).filter_map(|_| helper(scope, write)).collect();
+            let own_written = writers.is_empty().then(|| Ok(write()));
+            let own_hashed = hashers.is_empty().then(|| Ok(hash()));
+            let written: Vec<_> =
+                writers.into_iter().map(thread::ScopedJoinHandle::join).chain(own_written).collect();
+            let hashed: Vec<_> =
+                hashers.into_iter().map(thread::ScopedJoinHandle::join).chain(own_hashed).collect();
             for answer in written {
                 answer.map_err(|_| lost())??;
             }
@@ -130,21 +148,21 @@ where
 
     /// Writes a file, with a thread at its side that brings to the disk what is written.
     fn write_with_help(&self, path: &Path, content: &Content<'_>) -> Result<(), Error> {
-        let Self { disk, sync, stop, .. } = self;
-        if !sync || content.len_bytes < 2 * WRITE_BACK_BYTES {
+        let Self { disk, how: How { sync, thresholds, .. }, stop, .. } = self;
+        if !sync || content.len_bytes < thresholds.write_back_bytes.saturating_mul(2) {
             return write(*disk, path, content, *sync, stop, |file| {
-                fill(*disk, file, content, stop, &mut |_| Ok(()))
+                fill(*disk, file, content, thresholds, stop, &mut |_| Ok(()))
             });
         }
         write(*disk, path, content, *sync, stop, |file| {
             thread::scope(|scope| {
                 // One signal may wait; more would tell nothing new.
                 let (wish, wishes) = sync_channel(1);
-                let helper = scope.spawn(move || write_back(*disk, file, &wishes));
+                let helper = helper(scope, move || write_back(*disk, file, &wishes));
                 let mut waiting = 0;
-                let filled = fill(*disk, file, content, stop, &mut |written| {
+                let filled = fill(*disk, file, content, thresholds, stop, &mut |written| {
                     waiting += written;
-                    if waiting >= WRITE_BACK_BYTES {
+                    if waiting >= thresholds.write_back_bytes && helper.is_some() {
                         waiting = 0;
                         // A helper that is gone has an error to tell.
                         return wish.try_send(()).or_else(|full| match full {
@@ -155,11 +173,20 @@ where
                     Ok(())
                 });
                 drop(wish);
-                let helped = helper.join().unwrap_or_else(|_| Err(io::Error::other("a thread was lost")));
+                let helped = helper.map_or(Ok(Ok(())), thread::ScopedJoinHandle::join);
+                let helped = helped.unwrap_or_else(|_| Err(io::Error::other("a thread was lost")));
                 helped.and(filled)
             })
         })
     }
+}
+
+/// A thread that helps, if the system lets us make one.
+fn helper<'scope, T: Send + 'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    help: impl FnOnce() -> T + Send + 'scope,
+) -> Option<thread::ScopedJoinHandle<'scope, T>> {
+    thread::Builder::new().spawn_scoped(scope, help).ok()
 }
 
 /// Makes a file, has it filled, and syncs it if wished.
@@ -186,11 +213,12 @@ fn fill<D: Disk>(
     disk: &D,
     file: &D::File,
     content: &Content<'_>,
+    thresholds: &Thresholds,
     stop: &AtomicBool,
     written: &mut dyn FnMut(u64) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut gathered = Gathered::new()?;
-    for piece in chunks(content) {
+    let mut gathered = Gathered::new(thresholds.gathered_bytes)?;
+    for piece in chunks(content, thresholds.chunk_bytes) {
         if stop.load(Ordering::Relaxed) {
             // Another file has failed, and its error is the one to tell.
             return Ok(());
@@ -208,21 +236,16 @@ fn write_back<D: Disk>(disk: &D, file: &D::File, wishes: &Receiver<()>) -> io::R
 
 fn hash(content: &Content<'_>, stop: &AtomicBool) -> Digest {
     let mut hash = Sha256::new();
-    chunks(content).take_while(|_| !stop.load(Ordering::Relaxed)).for_each(|chunk| hash.update(chunk));
+    chunks(content, CHUNK_BYTES)
+        .take_while(|_| !stop.load(Ordering::Relaxed))
+        .for_each(|chunk| hash.update(chunk));
     hash.digest()
 }
 
 /// The bytes of a file in pieces that are not too long to look up between them.
-fn chunks<'c>(content: &'c Content<'_>) -> impl Iterator<Item = &'c [u8]> {
-    content.pieces.iter().flat_map(|piece| piece.chunks(CHUNK_BYTES))
+fn chunks<'c>(content: &'c Content<'_>, most_bytes: usize) -> impl Iterator<Item = &'c [u8]> {
+    content.pieces.iter().flat_map(move |piece| piece.chunks(most_bytes.max(1)))
 }
 
-/// Below this, threads cost more than they bring.
-const PARALLEL_BYTES_MIN: u64 = 4 << 20;
-
-/// How much is written before it is brought to the disk: large enough for long transfers, small enough that the last sync is
-/// short.
-const WRITE_BACK_BYTES: u64 = 32 << 20;
-
-/// How much is written or hashed at once.
+/// How much is hashed at once.
 const CHUNK_BYTES: usize = 1 << 20;

@@ -23,7 +23,7 @@ pub struct State<'a> {
 pub struct Optimizer<'a> {
     /// Each array as `<parameter>.<state key>`, such as `fc.weight.exp_avg`.
     pub arrays: &'a [Tensor<'a>],
-    /// All else, step count and hyperparameters, as JSON text.
+    /// All else, step count and hyperparameters, as JSON text. Empty means that there is nothing else, and is saved as `{}`.
     pub state: &'a str,
 }
 

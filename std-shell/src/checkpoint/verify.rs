@@ -14,11 +14,11 @@ use std::thread;
 
 use safestep_core::Limits;
 use safestep_core::checkpoint::{
-    Difference, Digest, FoundFile, MANIFEST_NAME, Manifest, Sha256, TrainerState,
+    Difference, Digest, FoundFile, MANIFEST_NAME, Manifest, Sha256, TrainerState, check_optimizer_state,
 };
 use safestep_core::limits::DOCUMENT_BYTES_MAX;
 
-use super::names::{MODEL, OPTIMIZER, TRAINER_STATE, step};
+use super::names::{MODEL, OPTIMIZER, OPTIMIZER_STATE, TRAINER_STATE, step};
 use crate::disk::irregular;
 use crate::error::{Cause, Error, FileKind, terminal_safe};
 use crate::mapped::Mapped;
@@ -114,7 +114,8 @@ impl fmt::Display for FlawKind {
 /// `progress` is told how many bytes of how many are through, from any thread.
 ///
 /// # Errors
-/// [`Cause::Io`] when the directory cannot be listed. All that is wrong inside is part of the verdict.
+/// [`Cause::Io`] when the directory cannot be listed; [`Cause::ThreadLost`] when a thread did not come back with its digests. All
+/// that is wrong inside is part of the verdict.
 pub fn verify(directory: &Path, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Verdict, Error> {
     let inspected = Inspected::of(directory, progress)?;
     let (step, bytes) = (inspected.step, inspected.bytes);
@@ -163,7 +164,7 @@ impl Inspected {
         inspected.step = Some(manifest.step());
         let named = directory.file_name().and_then(step).map(|name| name.step());
         flaws.extend(named.and_then(|named| other_step(MANIFEST_NAME, named, manifest.step())));
-        let checked = check_bytes(directory, &manifest, &listing, &mut flaws, progress);
+        let checked = check_bytes(directory, &manifest, &listing, &mut flaws, progress)?;
         flaws.extend(differences(&manifest, &listing, &checked, &flaws));
         inspected.files = checked.into_iter().map(|(name, (map, _))| (name, map)).collect();
         flaws.sort_by(|one, other| one.file.cmp(&other.file));
@@ -179,7 +180,7 @@ impl Inspected {
         }
         let mut take = |name: &str| self.files.remove(name).ok_or_else(|| Flaw::of(name, FlawKind::Missing));
         let model = take(MODEL).and_then(|map| model(MODEL, map));
-        let optimizer = take(OPTIMIZER).and_then(|map| self::model(OPTIMIZER, map));
+        let optimizer = take(OPTIMIZER).and_then(|map| self::model(OPTIMIZER, map)).and_then(with_state);
         let trainer = take(TRAINER_STATE).and_then(|map| trainer(&map, self.step));
         match (model, optimizer, trainer) {
             (Ok(model), Ok(optimizer), Ok(trainer)) => {
@@ -253,7 +254,7 @@ fn check_bytes(
     listing: &[(OsString, u64)],
     flaws: &mut Vec<Flaw>,
     progress: &(dyn Fn(u64, u64) + Sync),
-) -> Checked {
+) -> Result<Checked, Error> {
     let mut work = Vec::new();
     for listed in manifest.files() {
         let name = listed.name.to_string();
@@ -267,12 +268,13 @@ fn check_bytes(
         }
     }
     work.sort_by_key(|(_, map)| std::cmp::Reverse(map.len()));
-    let digests = hash_all(&work, progress);
-    work.into_iter().zip(digests).map(|((name, map), digest)| (name, (map, digest))).collect()
+    let digests =
+        hash_all(&work, progress).ok_or_else(|| Error::new("verify", directory, Cause::ThreadLost))?;
+    Ok(work.into_iter().zip(digests).map(|((name, map), digest)| (name, (map, digest))).collect())
 }
 
-/// The digests of files, by as many threads as there are cores.
-fn hash_all(files: &[(String, Mapped)], progress: &(dyn Fn(u64, u64) + Sync)) -> Vec<Digest> {
+/// The digests of files, by as many threads as there are cores; `None` if one came to an end too early and took digests with it.
+fn hash_all(files: &[(String, Mapped)], progress: &(dyn Fn(u64, u64) + Sync)) -> Option<Vec<Digest>> {
     let total = files.iter().map(|(_, map)| len_bytes(map)).fold(0, u64::saturating_add);
     let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
     let work = || {
@@ -290,19 +292,21 @@ fn hash_all(files: &[(String, Mapped)], progress: &(dyn Fn(u64, u64) + Sync)) ->
         digests
     };
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get).min(files.len());
-    let mut digests = vec![Digest::new([0; 32]); files.len()];
+    let mut digests = vec![None; files.len()];
     progress(0, total);
     thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        // A helper that was lost took no digest with it that anybody would believe: zeros match no file.
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        // One that cannot be made leaves its share to the others.
+        let helpers: Vec<_> = (1..threads).filter_map(spawn).collect();
+        let own = work();
         let others = helpers.into_iter().filter_map(|helper| helper.join().ok()).flatten();
-        for (place, digest) in work().into_iter().chain(others) {
+        for (place, digest) in own.into_iter().chain(others) {
             if let Some(to) = digests.get_mut(place) {
-                *to = digest;
+                *to = Some(digest);
             }
         }
     });
-    digests
+    digests.into_iter().collect()
 }
 
 /// Every way in which the directory is not as the manifest says, but for files that have a flaw already.
@@ -336,6 +340,19 @@ fn differences(
 fn model(name: &str, map: Mapped) -> Result<Model, Flaw> {
     let malformed = |error: Error| Flaw::of(name, FlawKind::Malformed(error.because().to_string()));
     Model::of_map(map, Limits::default()).map_err(malformed)
+}
+
+/// The optimizer, if the rest of its state is JSON.
+fn with_state(optimizer: Model) -> Result<Model, Flaw> {
+    let checked = optimizer_state(&optimizer).map_or(Ok(()), |text| check_optimizer_state(text.as_bytes()));
+    let malformed = |reason| Flaw::of(OPTIMIZER, FlawKind::Malformed(format!("{OPTIMIZER_STATE}: {reason}")));
+    checked.map(|()| optimizer).map_err(malformed)
+}
+
+/// The rest of an optimizer's state. Who holds nothing beside arrays may have left it out.
+pub(crate) fn optimizer_state(optimizer: &Model) -> Option<String> {
+    let mut pairs = optimizer.index().metadata().into_iter().flatten();
+    pairs.find(|(key, _)| *key == OPTIMIZER_STATE).map(|(_, text)| text.to_string())
 }
 
 fn trainer(map: &Mapped, step: Option<u64>) -> Result<TrainerState, Flaw> {

@@ -4,10 +4,12 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use safestep::checkpoint::{Latest, scan, verify};
 use safestep::error::Cause;
+use safestep_tests::remarks::skipped;
 
 /// Steps 1 and 2, and a step 2 that was spoiled: what a load says of it, once it has taken step 1.
 fn skipped_after(spoil: impl FnOnce(&Path)) -> String {
@@ -135,26 +137,54 @@ fn a_manifest_that_lies_is_found() {
     assert!(said.contains("MANIFEST.json: expected step 2, found 1"), "{said}");
 }
 
+/// Replaces a file of a step, and what its manifest says of it.
+fn replace(step: &Path, name: &str, text: &[u8]) {
+    use safestep_core::checkpoint::{Manifest, Sha256};
+    let manifest = fs::read(step.join("MANIFEST.json")).unwrap();
+    let listed = Manifest::parse(&manifest).unwrap().files().find(|file| file.name == name).unwrap();
+    let (old, new) = (listed.sha256.to_string(), Sha256::of(text).to_string());
+    let size = |size: u64, sha: &str| format!("{sha}\",\"size\":{size}");
+    let manifest = String::from_utf8_lossy(&manifest);
+    let lying = manifest.replace(&size(listed.size, &old), &size(text.len() as u64, &new));
+    assert_ne!(lying, *manifest);
+    fs::write(step.join("MANIFEST.json"), lying).unwrap();
+    fs::write(step.join(name), text).unwrap();
+}
+
+/// An optimizer's file without arrays.
+fn optimizer(metadata: &str) -> Vec<u8> {
+    let header = format!("{{\"__metadata__\":{metadata}}}");
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat()
+}
+
+/// The rest of an optimizer's state that is no JSON would be found out by the optimizer, when all is loaded and the older steps
+/// are gone.
+#[test]
+fn an_optimizer_state_that_is_no_json_is_found() {
+    for (metadata, expected) in [
+        (r#"{"state":""}"#, "state: at byte 0: expected a JSON value, found the end"),
+        (r#"{"state":"{\"step\":1"}"#, "state: at byte 9: expected ',' or a closing bracket, found the end"),
+        (r#"{"state":"{}x"}"#, "state: at byte 2: expected only white space behind the document, found 'x'"),
+    ] {
+        let said = skipped_after(|step| replace(step, "optimizer.safetensors", &optimizer(metadata)));
+        assert!(said.ends_with(&format!(": optimizer.safetensors: {expected}")), "{said}\n{expected}");
+    }
+    // Who holds nothing beside arrays may have left it out.
+    let (_directory, root) = room();
+    let saved = save_at(&root, 1).unwrap();
+    replace(&saved.path, "optimizer.safetensors", &optimizer(r#"{"format":"pt"}"#));
+    assert_eq!(load(&OsDisk, &root).unwrap().optimizer_state(), "{}");
+}
+
 /// A manifest that is right about files that are wrong themselves.
 #[test]
 fn digests_do_not_excuse_malformed_files() {
-    use safestep_core::checkpoint::{Manifest, Sha256};
     for (name, text, expected) in [
         ("model.safetensors", &b"not a model"[..], "model.safetensors: R1"),
         ("optimizer.safetensors", b"", "optimizer.safetensors: R1.short"),
         ("trainer_state.json", b"{}", "trainer_state.json: at byte 1: expected the key config_sha256"),
     ] {
-        let said = skipped_after(|step| {
-            let manifest = fs::read(step.join("MANIFEST.json")).unwrap();
-            let listed = Manifest::parse(&manifest).unwrap().files().find(|file| file.name == name).unwrap();
-            let (old, new) = (listed.sha256.to_string(), Sha256::of(text).to_string());
-            let size = |size: u64, sha: &str| format!("{sha}\",\"size\":{size}");
-            let manifest = String::from_utf8_lossy(&manifest);
-            let lying = manifest.replace(&size(listed.size, &old), &size(text.len() as u64, &new));
-            assert_ne!(lying, *manifest);
-            fs::write(step.join("MANIFEST.json"), lying).unwrap();
-            fs::write(step.join(name), text).unwrap();
-        });
+        let said = skipped_after(|step| replace(step, name, text));
         assert!(said.contains(expected), "{said}\n{expected}");
     }
 }
@@ -234,6 +264,34 @@ fn a_clock_that_goes_backwards_changes_nothing() {
     assert_eq!(loaded(&root).name.step(), 3);
     save_keeping(&root, 4, Retention::last(2));
     assert_eq!(names(&root), ["LATEST", "step-000003", "step-000004"]);
+}
+
+/// A thread that is lost says nothing about the bytes: that is an error of the machine, not a flaw of the checkpoint.
+#[test]
+fn a_thread_that_is_lost_is_no_damage() {
+    use std::thread;
+    use std::time::{Duration, Instant};
+    if thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
+        return skipped("one core: nobody helps to hash");
+    }
+    let (_directory, root) = room();
+    let saved = save_at(&root, 1).unwrap();
+    let (ours, came) = (thread::current().id(), AtomicBool::new(false));
+    // This thread waits at its first file until another one is at work, which then panics.
+    let progress = |done: u64, _| {
+        if thread::current().id() != ours {
+            came.store(true, Ordering::Relaxed);
+            panic!("a thread is lost, as planned");
+        }
+        let began = Instant::now();
+        while done > 0 && !came.load(Ordering::Relaxed) && began.elapsed() < Duration::from_secs(20) {
+            thread::yield_now();
+        }
+    };
+    let error = verify(&saved.path, &progress).unwrap_err();
+    assert!(matches!(error.because(), Cause::ThreadLost), "{error}");
+    assert_eq!(error.blame(), safestep::Blame::Machine);
+    assert_eq!(loaded(&root).name.step(), 1);
 }
 
 #[test]

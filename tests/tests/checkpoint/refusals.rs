@@ -21,7 +21,17 @@ fn refused(root: &Path, run: &Run) -> String {
 fn a_bad_state_is_refused_and_nothing_is_written() {
     let (directory, root) = room();
     type Spoil = fn(&mut Run);
-    let table: [(&str, Spoil); 16] = [
+    let table: [(&str, Spoil); 20] = [
+        ("optimizer.safetensors: state: at byte 1: expected a key or '}', found 's'", |run| {
+            run.optimizer_state = "{step:1}".into();
+        }),
+        ("state: at byte 10: expected a JSON value, found 'N'", |run| {
+            run.optimizer_state = r#"{"a": [1, NaN]}"#.into()
+        }),
+        ("state: at byte 1: expected a JSON value, found the end", |run| run.optimizer_state = " ".into()),
+        ("state: at byte 3: expected only white space behind the document", |run| {
+            run.optimizer_state = "{} {}".into();
+        }),
         ("an odd increment", |run| run.trainer.rng_state = Some(RngState { inc: 4, state: 1 })),
         ("a finite learning rate", |run| run.trainer.lr = Some(f64::NAN)),
         ("a finite learning rate", |run| run.trainer.lr = Some(f64::INFINITY)),

@@ -1,9 +1,11 @@
 //! Old steps go by the policy, after the new one is safe, and never the one that a resume would take.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use super::*;
-use safestep::checkpoint::{StepName, retain, scan};
+use safestep::checkpoint::{Retained, State, StepName, retain, scan};
+use safestep_tests::disk_faults::{Call, EACCES, Fault, Image, SimulatedDisk, Standing};
 
 #[test]
 fn keep_two_leaves_two_and_stale_directories_go() {
@@ -76,14 +78,111 @@ fn without_a_latest_nothing_is_deleted() {
     assert!(retain(&OsDisk, &root, &Retention::last(1), false).unwrap().removed.is_empty());
 }
 
+/// Puts into a directory what no save leaves there, and makes it if it is not there.
+fn litter(directory: &Path, elsewhere: &Path) {
+    let mut deep = directory.join("deep");
+    for _ in 0..200 {
+        deep.push("deeper");
+    }
+    fs::create_dir_all(&deep).unwrap();
+    for path in [deep.join("MANIFEST.json"), directory.join("deep/file"), directory.join("-rf *")] {
+        fs::write(path, "x").unwrap();
+    }
+    fs::create_dir(directory.join("empty")).unwrap();
+    let links =
+        [("to a directory", elsewhere), ("to a file", &elsewhere.join("kept")), ("up", "..".as_ref())];
+    for (name, to) in links.into_iter().chain([("to nothing", "none".as_ref()), ("round", "round".as_ref())])
+    {
+        symlink(to, directory.join(name)).unwrap();
+        symlink(to, deep.join(name)).unwrap();
+    }
+}
+
+/// A directory in a step, which somebody put there, is no reason to keep the step, or to let nobody save it again.
 #[test]
-fn what_cannot_be_deleted_is_reported_and_fails_nothing() {
-    let (_directory, root) = room();
-    save_at(&root, 1).unwrap();
-    fs::create_dir(root.join("step-000001/deep")).unwrap();
-    fs::create_dir_all(root.join("step-000007.tmp/deep")).unwrap();
-    let saved = save_keeping(&root, 2, Retention::last(1));
-    let left: Vec<_> = saved.retained.leftovers.iter().map(|leftover| leftover.path.clone()).collect();
-    assert_eq!(left, [root.join("step-000007.tmp"), root.join("step-000001.tmp")]);
-    assert_eq!(loaded(&root).name.step(), 2);
+fn what_goes_goes_with_all_that_is_in_it_and_links_are_not_followed() {
+    let (directory, root) = room();
+    let elsewhere = directory.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(elsewhere.join("kept"), "bytes").unwrap();
+    let elsewhere_is_as_it_was = || {
+        assert_eq!(names(&elsewhere), ["kept"]);
+        assert_eq!(fs::read(elsewhere.join("kept")).unwrap(), b"bytes");
+    };
+    for step in [1, 2] {
+        save_at(&root, step).unwrap();
+    }
+    // To be pruned; in the way of that; to be saved; left by others, as a directory, as a link and as a file.
+    for litterbox in ["step-000001", "step-000001.tmp", "step-000003.tmp", "step-000007.tmp", "LATEST.tmp"] {
+        litter(&root.join(litterbox), &elsewhere);
+    }
+    symlink(&elsewhere, root.join("step-000000")).unwrap();
+    symlink(&elsewhere, root.join("step-000008.tmp")).unwrap();
+    fs::write(root.join("step-000009.tmp"), "").unwrap();
+    let saved = save_keeping(&root, 3, Retention::last(2));
+    assert!(saved.retained.leftovers.is_empty(), "{:?}", saved.retained.leftovers);
+    assert_eq!(names(&root), ["LATEST", "step-000002", "step-000003"]);
+    assert_eq!(loaded(&root).name.step(), 3);
+    elsewhere_is_as_it_was();
+
+    litter(&root.join("step-000002"), &elsewhere);
+    symlink(&elsewhere, root.join("step-000002.tmp")).unwrap();
+    let retained = retain(&OsDisk, &root, &Retention::last(1), false).unwrap();
+    assert!(retained.leftovers.is_empty(), "{:?}", retained.leftovers);
+    assert_eq!(names(&root), ["LATEST", "step-000003"]);
+    elsewhere_is_as_it_was();
+}
+
+/// Steps 1 and 2, with what others have left, in directories of their own.
+fn littered() -> Image {
+    let disk = SimulatedDisk::holding::<&str>([]);
+    for step in [1, 2] {
+        let save = |state: &State<'_>| save(&disk, Path::new("ckpt"), state, &SaveOptions::default());
+        Run::at(step).with(save).unwrap();
+    }
+    let mut image = disk.live();
+    for name in ["step-000001/deep/file", "step-000001.tmp/deep/file", "step-000007.tmp/deep/file"] {
+        image.insert(Path::new("ckpt").join(name), Standing::File(b"x".to_vec()));
+    }
+    image
+}
+
+/// What cannot be deleted by a job on such a disk when a call is denied, and why.
+fn leftovers_when(
+    denied: &Call,
+    job: impl Fn(&SimulatedDisk) -> Result<Retained, Error>,
+) -> Vec<(PathBuf, String)> {
+    let whole = SimulatedDisk::holding(littered());
+    assert!(job(&whole).unwrap().leftovers.is_empty());
+    let failing = whole.calls().iter().position(|call| call == denied).unwrap();
+    let disk = SimulatedDisk::holding(littered()).fail_at(failing, Fault::Error(EACCES));
+    let leftovers = job(&disk).unwrap().leftovers;
+    leftovers.into_iter().map(|leftover| (leftover.path, leftover.because.to_string())).collect()
+}
+
+#[test]
+fn what_cannot_be_deleted_is_named_and_fails_nothing() {
+    let root = Path::new("ckpt");
+    let saves = |disk: &SimulatedDisk| {
+        let save = |state: &State<'_>| save(disk, root, state, &SaveOptions::default());
+        Run::at(3).with(save).map(|saved| saved.retained)
+    };
+    let prunes = |disk: &SimulatedDisk| retain(disk, root, &Retention::last(1), false);
+    let denied = |place: &Path| {
+        let file = place.join("file");
+        [
+            (Call::List(place.into()), place.to_path_buf()),
+            (Call::RemoveDirectory(place.into()), place.to_path_buf()),
+            (Call::Remove(file.clone()), file),
+        ]
+    };
+    for (call, place) in denied(&root.join("step-000007.tmp/deep")) {
+        let because = "Permission denied (os error 13)".to_owned();
+        assert_eq!(leftovers_when(&call, saves), [(place, because)], "{call:?}");
+    }
+    // A step that stays because the name is taken that it would have for its end.
+    for (call, place) in denied(&root.join("step-000001.tmp/deep")) {
+        let because = format!("{} is in the way: Permission denied (os error 13)", place.display());
+        assert_eq!(leftovers_when(&call, prunes), [(root.join("step-000001"), because)], "{call:?}");
+    }
 }

@@ -80,7 +80,7 @@ fn a_minimal_run_has_defaults() {
         trainer: TrainerState { step: 1, ..TrainerState::default() },
         model: vec![],
         arrays: vec![],
-        optimizer_state: String::new(),
+        optimizer_state: "{}".into(),
         config: None,
         files: vec![],
     };
@@ -92,6 +92,24 @@ fn a_minimal_run_has_defaults() {
         fs::read_to_string(checkpoint.path.join("trainer_state.json")).unwrap(),
         r#"{"config_sha256":null,"data_cursor":null,"git_sha":null,"lr":null,"rng_state":null,"step":1,"tokens_seen":0}"#
     );
+}
+
+/// What an optimizer holds beside its arrays is JSON, whoever asks.
+#[test]
+fn an_optimizer_without_a_state_has_an_empty_object() {
+    let (_directory, root) = room();
+    for (step, state, expected) in
+        [(1, "", "{}"), (2, "{}", "{}"), (3, " [1.50, \"\\u00e9\u{e9}\"]\n", " [1.50, \"\\u00e9\u{e9}\"]\n")]
+    {
+        let mut run = Run::at(step);
+        run.optimizer_state = state.into();
+        run.with(|state| save(&OsDisk, &root, state, &SaveOptions::default())).unwrap();
+        let checkpoint = load(&OsDisk, &root).unwrap();
+        assert_eq!(checkpoint.optimizer_state(), expected);
+        let pairs = checkpoint.optimizer.index().metadata().into_iter().flatten();
+        let pairs: Vec<_> = pairs.map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        assert_eq!(pairs, [("state".to_owned(), expected.to_owned())]);
+    }
 }
 
 #[test]

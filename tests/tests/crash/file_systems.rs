@@ -15,7 +15,7 @@ use std::time::Instant;
 use super::device::{Crash, Event, Pages, every_crash, some_crashes};
 use super::volume::{KINDS, Kind, Volume, missing};
 use super::{judge, saver};
-use crate::program::skipped;
+use safestep_tests::remarks::skipped;
 
 /// Enough for all that a save does: the first one, ones that delete nothing, and ones that delete.
 const STEPS: u64 = 5;

@@ -18,7 +18,7 @@ use safestep::checkpoint::{Retention, SaveOptions, load, save};
 use safestep_tests::runs::Run;
 
 use super::{every_step_is_whole, judge, reported, room, saver};
-use crate::program::skipped;
+use safestep_tests::remarks::skipped;
 
 /// The calls that change something, and the one that opens.
 const CALLS: &str = "write,pwrite64,writev,pwritev,pwritev2,fsync,fdatasync,rename,renameat,renameat2,open,openat,unlink,\

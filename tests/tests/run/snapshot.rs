@@ -175,7 +175,7 @@ fn more_bytes_than_memory_are_mapped_not_read() {
     fs::write(&path, head.head()).unwrap();
     let file = File::options().write(true).open(&path).unwrap();
     if file.set_len(head.file_len().value()).is_err() {
-        return super::super::program::skipped("the file system takes no file of 26 GB");
+        return safestep_tests::remarks::skipped("the file system takes no file of 26 GB");
     }
     use std::os::unix::fs::FileExt as _;
     file.write_all_at(&1.5_f32.to_le_bytes(), head.file_len().value() - 4).unwrap();

@@ -51,9 +51,7 @@ fn python() -> Option<PathBuf> {
 #[test]
 fn llm_c_and_numpy_both_ways() {
     let Some(python) = python() else {
-        assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "with CI=true numpy must be there");
-        eprintln!("skipped: no python3 with numpy");
-        return;
+        return safestep_tests::remarks::skipped("no python3 with numpy");
     };
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::{Bench, Ran, finish};
 use crate::program::rewrite::Mount;
-use crate::program::skipped;
+use safestep_tests::remarks::skipped;
 
 /// One complaint, as the last line.
 #[track_caller]

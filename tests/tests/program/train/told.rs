@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Bench, Ran, collect};
-use crate::program::skipped;
+use safestep_tests::remarks::skipped;
 
 /// So many signals in one burst.
 fn send(signal: &str, times: u32, child: &Child) {
