@@ -2,16 +2,18 @@
 //!
 //! What a script relies on is exact: the JSON lines of `windows`, the bytes that `pack` writes, the exit codes.
 
+#[cfg(target_os = "linux")]
+mod bar;
+mod cursors;
+mod signals;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use safestep_tests::tokens::twin::shard_file;
 use serde_json::{Value, json};
 
-use super::{Ran, collect, names, program, run_in};
+use super::{Ran, names, program, run_in};
 
 /// A directory with the ten ids of the reference document's example.
 fn ten() -> (tempfile::TempDir, PathBuf) {
@@ -446,34 +448,4 @@ fn vocabulary_width_and_source() {
         }
     }
     assert!(verdicts.len() == 3 && verdicts.values().all(|&times| times > 20), "{verdicts:?}");
-}
-
-#[test]
-fn a_signal_leaves_no_half_shard() {
-    let directory = tempfile::tempdir().unwrap();
-    let input = directory.path().join("in");
-    for _ in 0..10 {
-        fs::File::create(&input).unwrap().set_len(300_000_000).unwrap();
-        let child = program()
-            .current_dir(directory.path())
-            .args(["tokens", "pack", "in", "--out", "out.bin", "--vocab", "256"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let began = Instant::now();
-        while names(directory.path()).len() == 1 && began.elapsed() < Duration::from_secs(60) {
-            thread::sleep(Duration::from_millis(1));
-        }
-        Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
-        let ran = collect(child);
-        if !ran.status.success() {
-            assert_eq!(ran.expect(130), "");
-            assert_eq!(ran.err, "safestep: interrupted; nothing was changed\n");
-            assert_eq!(names(directory.path()), ["in"]);
-            return;
-        }
-        fs::remove_file(directory.path().join("out.bin")).unwrap();
-    }
-    panic!("each shard was packed before it was disturbed");
 }
