@@ -59,5 +59,11 @@ pub const DOCUMENT_BYTES_MAX: u64 = 1 << 26;
 /// what bounds their memory whatever the file is. Places inside a line fit in a `u32` because of it.
 pub const LOSS_LINE_BYTES_MAX: u64 = 1 << 20;
 
+/// How many passes over shards may begin among the windows of a step that are other ranks'.
+///
+/// Each draws its phase, and where it ends depends on that, so that they cannot be passed over without it; a million take some
+/// ten milliseconds. Real shards have thousands of windows and more for each pass.
+pub const PASSES_PER_STEP_MAX: u64 = 1 << 22;
+
 /// The most ids that a shard has, and the largest vocabulary: both stand in its header as an i32.
 pub const SHARD_IDS_MAX: u32 = i32::MAX as u32;

@@ -36,7 +36,7 @@ use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcom
 use safestep::run::Signals;
 use safestep::{Blame, Error};
 
-use crate::report::{self, Screen, Trouble};
+use crate::report::{self, Screen, Trouble, plural};
 
 /// Judges, shows, rewrites and converts safetensors model files.
 #[derive(Debug, Parser)]
@@ -134,7 +134,7 @@ enum Failure {
     Surprise(String),
     /// A signal, by its number, and what it left behind; what was begun has been cleaned up.
     Interrupted { signal: usize, left: &'static str },
-    /// The same, after so many files were written that stay.
+    /// The same, when so many of several files were in their places.
     InterruptedAfter { signal: usize, files: u64 },
 }
 
@@ -277,9 +277,8 @@ fn fail(failure: Failure, screen: &mut Screen) -> ExitCode {
             interrupted(signal)
         }
         Failure::InterruptedAfter { signal, files } => {
-            screen.complain(&format!(
-                "interrupted; {files} files were written and stay, the rest was not begun"
-            ));
+            let files = plural(files, "new file");
+            screen.complain(&format!("interrupted; {files} in place, no more"));
             interrupted(signal)
         }
     }

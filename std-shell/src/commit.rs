@@ -22,9 +22,11 @@
 //! Permissions and, where allowed, owner and group are carried over; access control lists and
 //! extended attributes are not.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, Found, Ownership};
@@ -122,16 +124,20 @@ impl<'d, D: Disk> Commit<'d, D> {
     /// [`Cause::Io`], and the target is as it was; [`Cause::NotDurable`] ([`Error::is_in_place`])
     /// when the new file is in place and only the last step failed; [`Cause::Abandoned`] when an
     /// earlier call had failed.
-    pub fn finish(mut self) -> Result<(), Error> {
+    pub fn finish(self) -> Result<(), Error> {
+        place_all([self.seal()?], &mut |_| ())
+    }
+
+    /// Makes the bytes durable and closes the file, which keeps its temporary name for now: so that a set of files appears only
+    /// when all of them are good, by [`place_all`].
+    ///
+    /// # Errors
+    /// [`Cause::Io`], and the target is as it was; [`Cause::Abandoned`] when an earlier call had failed.
+    pub fn seal(mut self) -> Result<Sealed<'d, D>, Error> {
         self.attempt("write", |disk, _, draft| draft.gathered.flush(disk, &draft.file))?;
         self.attempt("sync", |disk, _, draft| disk.sync(&draft.file))?;
-        self.attempt("put the new file at", |disk, places, _| {
-            disk.rename(&places.temporary, &places.target)
-        })?;
         self.draft = None;
-        self.disk
-            .sync_dir(&self.places.directory)
-            .map_err(|error| Error::new("make durable", &self.places.target, Cause::NotDurable(error)))
+        Ok(Sealed { disk: self.disk, places: mem::take(&mut self.places), waits: true })
     }
 
     /// Does one step, unless an earlier one failed; an error ends the commit.
@@ -164,8 +170,57 @@ impl<D: Disk> Drop for Commit<'_, D> {
     }
 }
 
-/// The paths of a commit.
+/// A file whose bytes are durable and that waits for its name. Dropped without [`place_all`], it leaves nothing behind.
 #[derive(Debug)]
+pub struct Sealed<'d, D: Disk> {
+    disk: &'d D,
+    places: Places,
+    /// Whether it has its temporary name.
+    waits: bool,
+}
+
+impl<D: Disk> Drop for Sealed<'_, D> {
+    fn drop(&mut self) {
+        if self.waits {
+            let _ = self.disk.remove(&self.places.temporary);
+        }
+    }
+}
+
+/// Puts files in their places, in this order, and makes that durable, each directory once. `placed` is told how many are there.
+///
+/// Each appears in one step, but not all of them in one: a power failure in the middle may leave some in their places.
+///
+/// # Errors
+/// [`Cause::Io`] for the first that cannot be put in its place: those before it stay and are made durable, the others are gone;
+/// [`Cause::NotDurable`] when all are in their places and only the last step failed.
+pub fn place_all<'d, D: Disk + 'd>(
+    files: impl IntoIterator<Item = Sealed<'d, D>>,
+    placed: &mut dyn FnMut(u64),
+) -> Result<(), Error> {
+    let mut files: Vec<_> = files.into_iter().collect();
+    let mut directories = BTreeMap::new();
+    let (mut done, mut count) = (Ok(()), 0_u64);
+    for Sealed { disk, places, waits } in &mut files {
+        if let Err(error) = disk.rename(&places.temporary, &places.target) {
+            done = Err(Error::io("put the new file at", &places.target, error));
+            break;
+        }
+        *waits = false;
+        count = count.saturating_add(1);
+        placed(count);
+        directories.entry(&places.directory).or_insert((*disk, &places.target));
+    }
+    for (directory, (disk, target)) in directories {
+        if let Err(error) = disk.sync_dir(directory) {
+            done = done.and(Err(Error::new("make durable", target, Cause::NotDurable(error))));
+        }
+    }
+    done
+}
+
+/// The paths of a commit.
+#[derive(Debug, Default)]
 struct Places {
     target: PathBuf,
     /// Where the target's name stands; never empty.
@@ -246,7 +301,7 @@ fn resolve<D: Disk>(disk: &D, target: &Path) -> Result<(PathBuf, Option<Ownershi
 }
 
 /// `new/` asks for a directory, yet [`Path::file_name`] would say `new`.
-fn means_a_directory(path: &Path) -> bool {
+pub(crate) fn means_a_directory(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }

@@ -83,7 +83,10 @@ impl core::error::Error for IdError {}
 impl fmt::Display for IdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length { ids, found } => write!(f, "expected the bytes of {ids} ids, found {found} bytes"),
+            Self::Length { ids, found } => {
+                let [ids_plural, plural] = [ids, found].map(|count| if *count == 1 { "" } else { "s" });
+                write!(f, "expected the bytes of {ids} id{ids_plural}, found {found} byte{plural}")
+            }
             Self::Id { index, found, largest } => {
                 write!(f, "expected ids of at most {largest}, found {found} as id {index}")
             }

@@ -2,8 +2,11 @@
 //!
 //! A window is T + 1 ids: T inputs and the T that follow them one later. Windows of one pass over a shard start T apart, from a
 //! phase that is drawn when the pass starts. Behind the last one that fits comes the next shard, behind the last shard the
-//! first. Nothing here reads an id: all is arithmetic of numbers, in 64 bits, and costs what it costs whatever their size.
+//! first. Nothing here reads an id: all is arithmetic of numbers, in 64 bits, and costs what it costs whatever their size; but for
+//! passes, which are walked one by one. How many windows one has depends on its phase, and which number is drawn next depends on
+//! whether the one before it was fair, so no formula tells where the thousandth pass ends.
 
+use crate::limits::PASSES_PER_STEP_MAX;
 use crate::span::count;
 use crate::tokens::cursor::Cursor;
 use crate::tokens::pcg32::Pcg32;
@@ -81,6 +84,13 @@ pub enum ShapeError {
         needed: u64,
         /// How many the shard has.
         found: u64,
+    },
+    /// Other ranks take so many windows in each step that they could be more than [`PASSES_PER_STEP_MAX`] passes over the shards.
+    Passes {
+        /// How many windows the others take.
+        windows: u64,
+        /// How many passes these could be.
+        passes: u64,
     },
     /// A rank that is not below the number of ranks.
     Rank {
@@ -175,12 +185,41 @@ impl<C: AsRef<[u64]>> Windows<C> {
         run
     }
 
-    /// Moves the cursor behind the next `windows` windows. The cost is that of the passes that end in between.
+    /// Moves the cursor behind the next `windows` windows. The cost is that of the passes that end in between, for which see
+    /// [`passes_within`](Self::passes_within).
     pub fn skip(&self, cursor: &mut Cursor, windows: u64) {
         let mut rest = windows;
         while rest > 0 {
             rest = rest.wrapping_sub(self.take(cursor, rest).windows);
         }
+    }
+
+    /// How many passes begin at most among so many windows, wherever they start and whatever is drawn.
+    pub fn passes_within(&self, windows: u64) -> u64 {
+        let counts = self.counts.as_ref();
+        // From the latest phase on; one window at least.
+        let fewest = |ids: u64| {
+            let latest =
+                phase_bound(ids, self.seq_len).map_or(0, |bound| u64::from(bound.get()).wrapping_sub(1));
+            windows_left(ids, self.seq_len, latest)
+        };
+        let round = counts.iter().fold(0_u64, |sum, &ids| sum.saturating_add(fewest(ids)));
+        let rounds = windows.checked_div(round).unwrap_or(windows);
+        // Those that end are so many rounds; one more round that does not end, and each pass has a window.
+        rounds.saturating_add(1).saturating_mul(count(counts.len())).min(windows)
+    }
+
+    /// Whether a rank can take its share: it passes over the windows of the others in each step.
+    ///
+    /// # Errors
+    /// [`ShapeError::Passes`] if that could take more than [`PASSES_PER_STEP_MAX`] passes.
+    pub fn check_share(&self, share: &Share) -> Result<(), ShapeError> {
+        let windows = share.before().saturating_add(share.after());
+        let passes = self.passes_within(windows);
+        if passes > PASSES_PER_STEP_MAX {
+            return Err(ShapeError::Passes { windows, passes });
+        }
+        Ok(())
     }
 
     /// The number of inputs of a window.
@@ -260,6 +299,11 @@ impl fmt::Display for ShapeError {
             Self::TooShort { shard, needed, found } => {
                 write!(f, "expected {needed} ids at least for a window, found {found} in shard {shard}")
             }
+            Self::Passes { windows, passes } => write!(
+                f,
+                "expected {PASSES_PER_STEP_MAX} passes over the shards at most in a step, found up to {passes} in the {windows} \
+                 windows of the other ranks"
+            ),
             Self::Rank { ranks, found } => write!(f, "expected a rank below {ranks}, found {found}"),
         }
     }

@@ -73,7 +73,8 @@ impl fmt::Display for Misfit {
                 write!(f, "expected a vocabulary of {expected}, found one of {found}")
             }
             Self::Buffer { expected, found } => {
-                write!(f, "expected a buffer for {expected} ids, found one for {found}")
+                let plural = if *expected == 1 { "" } else { "s" };
+                write!(f, "expected a buffer for {expected} id{plural}, found one for {found}")
             }
         }
     }

@@ -174,17 +174,28 @@ pub(super) fn verdict(path: &Path, shard: &BadShard, palette: &Palette) -> Strin
     format!("{}: {bad}{id}{bad:#} at byte {at}: {}\n", terminal_safe(path), terminal_safe(&message))
 }
 
-/// What `tokens pack` has done.
-pub(crate) fn packed(screen: &mut Screen, done: &Packed) -> io::Result<()> {
-    let Palette { good, .. } = screen.palette;
+/// What `tokens pack` had put in its place before it failed.
+pub(crate) fn in_place(screen: &mut Screen, done: &Packed) {
+    let shards = plural(done.shards.len() as u64, "new shard");
+    screen.remark(&format!("{}: in place, {shards}, no more", names(done)));
+}
+
+/// The first shard and the last, if there are two.
+fn names(done: &Packed) -> String {
     let (first, last) = (done.shards.first(), done.shards.last());
-    let names = match (first, last) {
+    match (first, last) {
         (Some(first), Some(last)) if first != last => {
             format!("{} to {}", terminal_safe(first), terminal_safe(last))
         }
         (Some(first), _) => terminal_safe(first).to_string(),
         (None, _) => String::new(),
-    };
+    }
+}
+
+/// What `tokens pack` has done.
+pub(crate) fn packed(screen: &mut Screen, done: &Packed) -> io::Result<()> {
+    let Palette { good, .. } = screen.palette;
+    let names = names(done);
     let shards = plural(done.shards.len() as u64, "shard");
     let ids = plural(done.ids, "id");
     writeln!(screen.out, "{names}: {good}written{good:#}, {shards}, {ids}, {}", bytes(done.bytes))

@@ -1,32 +1,23 @@
-//! Ids from raw files or text become shards: each whole and durable under its name, or not there.
+//! Ids from raw files, text or shards become shards: all of them, each whole and durable under its name, or none.
 //!
 //! The inputs are read twice. First every id is looked at, so that a bad one is told before a byte is written, and they are counted,
-//! because the count stands in the header; then they are written. Memory is constant. An input that others change in between is an
-//! error.
+//! because the count stands in the header; then they are written. The shards get their names when the last of them is durable. Memory
+//! is constant, but for the names. An input that others change in between is an error.
 
-use std::fmt::Write as _;
+mod source;
+
+pub use source::IdSource;
+
 use std::path::{Path, PathBuf};
 
 use safestep_core::limits::SHARD_IDS_MAX;
 use safestep_core::tokens::{HEADER_BYTES, ShardHeader, ShardKind};
 
-use crate::commit::Commit;
+use crate::commit::{Commit, Sealed, means_a_directory, place_all};
 use crate::disk::{Disk, Found};
-use crate::error::{Cause, Error};
-use crate::read_at::{FileReader, ReadAt};
-
-/// What the ids are made from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdSource {
-    /// Bytes of anything: each is an id.
-    Bytes,
-    /// u16, little-endian.
-    U16,
-    /// u32, little-endian.
-    U32,
-    /// Decimal numbers with white space between them.
-    Text,
-}
+use crate::error::{Cause, Error, FileKind};
+use crate::tokens::shards::counted;
+use source::{CHUNK_BYTES, Limit, Reading, refused};
 
 /// What the shards are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +33,7 @@ pub struct Packing {
 /// What was packed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packed {
-    /// The shards that were written, in their order.
+    /// The shards that are in their places, in their order.
     pub shards: Vec<PathBuf>,
     /// The ids in them.
     pub ids: u64,
@@ -51,13 +42,17 @@ pub struct Packed {
 }
 
 /// Writes the ids of the inputs, one input after the other, to `output`; or, with [`Packing::shard_ids`], to files beside it with a
-/// number of six digits before the ending: `train.bin` becomes `train_000000.bin`, `train_000001.bin` and so on.
+/// number of six digits before the ending: `train.bin` becomes `train_000000.bin`, `train_000001.bin` and so on. More than a million
+/// shards get as many digits as the last of them needs, so that the order of the names is always that of the numbers.
 ///
-/// `packed` is what was written so far, also after an error. `progress` is told how many bytes of how many were read.
+/// `packed` is what stands in its place, also after an error: nothing, unless the error came when the names were given.
+/// `progress` is told how many bytes of how many were read.
 ///
 /// # Errors
-/// [`Cause::BadIds`] for a bad id, with its place, before anything is written, and for more ids than a shard holds, and for a
-/// longer set of shards that is there already; otherwise as [`FileReader::open`], [`ReadAt::read_at`] and [`Commit`].
+/// [`Cause::BadIds`] for a bad id, with its place, for an input that is a shard though `from` says otherwise, for one that would be
+/// replaced, for more ids than a shard holds, and for another set of shards that is there already; [`Cause::BadShard`] for an
+/// input that is no shard though `from` says so; otherwise as [`FileReader::open`](crate::FileReader::open),
+/// [`ReadAt::read_at`](crate::ReadAt::read_at), [`Commit`] and [`place_all`].
 pub fn pack<D: Disk>(
     disk: &D,
     inputs: &[PathBuf],
@@ -67,234 +62,81 @@ pub fn pack<D: Disk>(
     packed: &mut Packed,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(), Error> {
-    let files = inputs.iter().map(|path| FileReader::open(path)).collect::<Result<Vec<_>, _>>()?;
-    let bytes = files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.len_bytes()));
-    let mut reading = Reading { files: &files, from, packing, total: bytes.saturating_mul(2), done: 0 };
-    if from != IdSource::Text {
-        // Known before anything is read.
-        countable(output, packing, bytes / reading.width())?;
+    let limit = Limit { kind: packing.kind, vocabulary: packing.vocabulary };
+    let mut reading = Reading::open(inputs, from, limit, 2)?;
+    if let Some(ids) = reading.known_ids() {
+        // Before hours of reading.
+        Plan::new(output, packing, ids)?.free(disk, &reading)?;
     }
     let mut ids = 0_u64;
-    progress(0, reading.total);
+    progress(0, reading.total());
     reading.ids(progress, &mut |piece| {
+        let before = ids;
         ids = ids.saturating_add(piece.len() as u64);
-        Ok(())
+        // Now and then: it may have been told to stop.
+        if before / LOOK_IDS != ids / LOOK_IDS { look(disk, output).map(drop) } else { Ok(()) }
     })?;
-    let mut writer = Writer::plan(disk, output, packing, ids, packed)?;
+    let plan = Plan::new(output, packing, ids)?;
+    plan.free(disk, &reading)?;
+    let mut writer = Writer::begin(disk, plan)?;
     reading.ids(progress, &mut |piece| writer.write(piece))?;
-    writer.finish()
+    writer.finish(packed)
 }
 
-/// The inputs, and how far they are read.
-struct Reading<'f> {
-    files: &'f [FileReader],
-    from: IdSource,
+/// After how many ids the disk is asked while nothing is written.
+const LOOK_IDS: u64 = 1 << 22;
+
+fn look<D: Disk>(disk: &D, path: &Path) -> Result<Found, Error> {
+    disk.look(path).map_err(|error| Error::io("look for", path, error))
+}
+
+/// Which ids go to which files.
+struct Plan<'p> {
+    output: &'p Path,
     packing: Packing,
-    total: u64,
-    done: u64,
+    /// The ids of all shards.
+    ids: u64,
 }
 
-/// How much is read at once.
-const CHUNK_BYTES: usize = 1 << 16;
-
-impl Reading<'_> {
-    /// Hands on all ids of all inputs, in pieces.
-    fn ids(
-        &mut self,
-        progress: &mut dyn FnMut(u64, u64),
-        sink: &mut dyn FnMut(&[u32]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let (mut chunk, mut ids) = (vec![0; CHUNK_BYTES], Vec::with_capacity(CHUNK_BYTES));
-        for file in self.files {
-            let mut text = Decimal::default();
-            let (len, mut at, mut index) = (file.len_bytes(), 0_u64, 0_u64);
-            self.whole(file)?;
-            while at < len {
-                let step = len.saturating_sub(at).min(CHUNK_BYTES as u64);
-                let piece = chunk.get_mut(..usize::try_from(step).unwrap_or_default()).unwrap_or_default();
-                file.read_at(at, piece)?;
-                ids.clear();
-                match self.from {
-                    IdSource::Bytes => ids.extend(piece.iter().map(|&byte| u32::from(byte))),
-                    IdSource::U16 => {
-                        ids.extend(piece.as_chunks().0.iter().map(|&id| u32::from(u16::from_le_bytes(id))));
-                    }
-                    IdSource::U32 => ids.extend(piece.as_chunks().0.iter().map(|&id| u32::from_le_bytes(id))),
-                    IdSource::Text => {
-                        text.read(piece, at, &mut ids).map_err(|fault| refused(file.path(), fault))?;
-                    }
-                }
-                at = at.saturating_add(step);
-                if at == len && self.from == IdSource::Text {
-                    text.end(&mut ids);
-                }
-                self.check(file, index, &ids, &text)?;
-                index = index.saturating_add(ids.len() as u64);
-                sink(&ids)?;
-                self.done = self.done.saturating_add(step);
-                progress(self.done, self.total);
-            }
+impl<'p> Plan<'p> {
+    /// The plan for so many ids, if a header can tell how many a shard gets.
+    fn new(output: &'p Path, packing: Packing, ids: u64) -> Result<Self, Error> {
+        if packing.vocabulary > SHARD_IDS_MAX {
+            let reason = format!("a vocabulary has at most {SHARD_IDS_MAX} ids");
+            return Err(Error::new("write", output, Cause::BadIds(reason)));
         }
-        Ok(())
-    }
-
-    /// Raw ids fill the file.
-    fn whole(&self, file: &FileReader) -> Result<(), Error> {
-        let width = self.width();
-        if file.len_bytes().is_multiple_of(width) {
-            return Ok(());
+        if packing.shard_ids.is_none() && ids > u64::from(SHARD_IDS_MAX) {
+            let reason =
+                format!("{ids} ids are more than a shard can have, {SHARD_IDS_MAX}: they have to be cut");
+            return Err(Error::new("write", output, Cause::BadIds(reason)));
         }
-        let len = file.len_bytes();
-        Err(refused(file.path(), format!("expected ids of {width} bytes each, found {len} bytes")))
-    }
-
-    const fn width(&self) -> u64 {
-        match self.from {
-            IdSource::Bytes | IdSource::Text => 1,
-            IdSource::U16 => 2,
-            IdSource::U32 => 4,
-        }
-    }
-
-    /// Every id is in the vocabulary, and of the shards' width.
-    fn check(&self, file: &FileReader, first: u64, ids: &[u32], text: &Decimal) -> Result<(), Error> {
-        let Packing { kind, vocabulary, .. } = self.packing;
-        let widest = kind.width().largest();
-        let largest = if vocabulary == 0 { widest } else { widest.min(vocabulary.saturating_sub(1)) };
-        let Some(place) = ids.iter().position(|&id| id > largest) else { return Ok(()) };
-        let (place, found) = (place as u64, ids.get(place).copied().unwrap_or_default());
-        let index = first.saturating_add(place);
-        let at = match self.from {
-            IdSource::Text => text.places.get(place as usize).copied().unwrap_or_default(),
-            _ => index.saturating_mul(self.width()),
-        };
-        let mut reason = format!("id {index}, at byte {at}, is {found}: ");
-        let _ = if found > widest {
-            write!(reason, "the largest id of {} bytes is {widest}", kind.width().bytes())
-        } else {
-            write!(reason, "it is outside the vocabulary of {vocabulary}")
-        };
-        Err(refused(file.path(), reason))
-    }
-}
-
-/// Decimal numbers, of which one may be cut between two chunks.
-#[derive(Default)]
-struct Decimal {
-    /// The number that is being read, and where it begins.
-    begun: Option<(u32, u64)>,
-    /// Where the numbers of the last chunk begin.
-    places: Vec<u64>,
-}
-
-impl Decimal {
-    /// Reads the numbers that end in `piece`, which stands at `at`.
-    fn read(&mut self, piece: &[u8], at: u64, ids: &mut Vec<u32>) -> Result<(), String> {
-        self.places.clear();
-        for (place, &byte) in (at..).zip(piece) {
-            match byte {
-                b'0'..=b'9' => {
-                    let (value, begin) = self.begun.unwrap_or((0, place));
-                    let longer =
-                        value.checked_mul(10).and_then(|value| value.checked_add(u32::from(byte & 15)));
-                    let Some(value) = longer else {
-                        return Err(format!(
-                            "the number at byte {begin} is above 4294967295, the largest id"
-                        ));
-                    };
-                    self.begun = Some((value, begin));
-                }
-                b' ' | b'\t' | b'\n' | b'\r' => self.end(ids),
-                _ => {
-                    return Err(format!(
-                        "expected decimal ids with white space between them, found byte 0x{byte:02x} at byte {place}"
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The number ends.
-    fn end(&mut self, ids: &mut Vec<u32>) {
-        if let Some((value, begin)) = self.begun.take() {
-            ids.push(value);
-            self.places.push(begin);
-        }
-    }
-}
-
-/// A shard that is being written.
-struct Draft<'d, D: Disk> {
-    commit: Commit<'d, D>,
-    path: PathBuf,
-    header: ShardHeader,
-    /// How many ids it still gets.
-    room: u64,
-}
-
-/// The shards in the making, one at a time.
-struct Writer<'d, 'p, D: Disk> {
-    disk: &'d D,
-    output: PathBuf,
-    packing: Packing,
-    packed: &'p mut Packed,
-    /// The ids that are still to come.
-    left: u64,
-    open: Option<Draft<'d, D>>,
-    bytes: Vec<u8>,
-}
-
-impl<'d, 'p, D: Disk> Writer<'d, 'p, D> {
-    fn plan(
-        disk: &'d D,
-        output: &Path,
-        packing: Packing,
-        ids: u64,
-        packed: &'p mut Packed,
-    ) -> Result<Self, Error> {
-        countable(output, packing, ids)?;
-        let mut writer = Self {
-            disk,
-            output: output.to_path_buf(),
-            packing,
-            packed,
-            left: ids,
-            open: None,
-            bytes: Vec::with_capacity(CHUNK_BYTES * 4),
-        };
-        let shards = ids.div_ceil(writer.shard_ids()).max(1);
-        if packing.shard_ids.is_some() {
-            writer.ends_at(shards)?;
-        }
-        writer.begin(0)?;
-        Ok(writer)
-    }
-
-    /// Nothing stands where a shard of the number behind the last would: a reader would take it for one of ours.
-    fn ends_at(&self, shards: u64) -> Result<(), Error> {
-        let next = self.path(shards);
-        match self.disk.look(&next) {
-            Ok(Found::Nothing) => Ok(()),
-            Ok(_) => {
-                let reason = format!("it belongs to a longer set; this one has {shards} shards");
-                Err(Error::new("leave in its place", next, Cause::BadIds(reason)))
-            }
-            Err(error) => Err(Error::io("look for", next, error)),
-        }
+        Ok(Self { output, packing, ids })
     }
 
     fn shard_ids(&self) -> u64 {
         self.packing.shard_ids.unwrap_or(SHARD_IDS_MAX).clamp(1, SHARD_IDS_MAX).into()
     }
 
+    fn shards(&self) -> u64 {
+        self.ids.div_ceil(self.shard_ids()).max(1)
+    }
+
+    /// How many digits the number of a shard has.
+    fn digits(&self) -> usize {
+        self.shards().saturating_sub(1).checked_ilog10().map_or(0, |log| log as usize + 1).max(DIGITS_MIN)
+    }
+
     /// What the shard of that number is called.
     fn path(&self, number: u64) -> PathBuf {
-        if self.packing.shard_ids.is_none() {
-            return self.output.clone();
+        match self.packing.shard_ids {
+            None => self.output.to_path_buf(),
+            Some(_) => self.numbered(number, self.digits()),
         }
+    }
+
+    fn numbered(&self, number: u64, digits: usize) -> PathBuf {
         let mut name = self.output.file_stem().unwrap_or_default().to_os_string();
-        name.push(format!("_{number:06}"));
+        name.push(format!("_{number:0digits$}"));
         if let Some(ending) = self.output.extension() {
             name.push(".");
             name.push(ending);
@@ -302,86 +144,140 @@ impl<'d, 'p, D: Disk> Writer<'d, 'p, D> {
         self.output.with_file_name(name)
     }
 
-    fn begin(&mut self, number: u64) -> Result<(), Error> {
-        let path = self.path(number);
-        let ids = self.left.min(self.shard_ids());
-        let header = u32::try_from(ids)
-            .ok()
-            .and_then(|ids| ShardHeader::new(self.packing.kind, ids, self.packing.vocabulary));
-        let Some(header) = header else {
-            let reason = format!("a vocabulary has at most {SHARD_IDS_MAX} ids");
-            return Err(Error::new("write", path, Cause::BadIds(reason)));
-        };
-        let mut commit = Commit::begin(self.disk, &path)?;
-        commit.allocate(header.file_len().value())?;
-        let mut front = [0; HEADER_BYTES as usize];
-        header.encode(&mut front);
-        commit.write(&front)?;
-        self.open = Some(Draft { commit, path, header, room: ids });
+    /// The shards can be put in their places: none is an input, and no other set would be mixed with this one.
+    fn free<D: Disk>(&self, disk: &D, reading: &Reading) -> Result<(), Error> {
+        for number in 0..self.shards() {
+            let path = self.path(number);
+            if let Some(input) = reading.which_is(&path) {
+                let reason = format!("it would be replaced by the shard {}", path.display());
+                return Err(refused(input, reason));
+            }
+        }
+        if self.packing.shard_ids.is_none() {
+            return Ok(());
+        }
+        let directory = Found::Other(FileKind::Directory);
+        if means_a_directory(self.output) || look(disk, self.output)? == directory {
+            return Err(Error::new("write", self.output, Cause::NotRegular(FileKind::Directory)));
+        }
+        // A reader would take those for some of ours: the one behind our last, and the first of a set with other digits.
+        let others = (DIGITS_MIN..=DIGITS_MAX).filter(|&digits| digits != self.digits());
+        let firsts = others.map(|digits| self.numbered(0, digits));
+        for path in [self.path(self.shards())].into_iter().chain(firsts) {
+            if look(disk, &path)? != Found::Nothing {
+                let shards = counted(self.shards(), "shard");
+                let reason = format!("it belongs to another set; this one has {shards}");
+                return Err(Error::new("leave in its place", path, Cause::BadIds(reason)));
+            }
+        }
         Ok(())
+    }
+}
+
+/// As many digits as people expect.
+const DIGITS_MIN: usize = 6;
+
+/// As many as any directory holds files.
+const DIGITS_MAX: usize = 10;
+
+/// A shard that is being written.
+struct Draft<'d, D: Disk> {
+    commit: Commit<'d, D>,
+    /// How many ids it still gets.
+    room: u64,
+}
+
+/// The shards in the making, one at a time; none has its name.
+struct Writer<'d, 'p, D: Disk> {
+    disk: &'d D,
+    plan: Plan<'p>,
+    open: Draft<'d, D>,
+    sealed: Vec<Sealed<'d, D>>,
+    bytes: Vec<u8>,
+}
+
+impl<'d, 'p, D: Disk> Writer<'d, 'p, D> {
+    fn begin(disk: &'d D, plan: Plan<'p>) -> Result<Self, Error> {
+        let open = Draft::begin(disk, &plan, 0)?;
+        Ok(Self { disk, plan, open, sealed: Vec::new(), bytes: Vec::with_capacity(CHUNK_BYTES * 4) })
     }
 
     fn write(&mut self, ids: &[u32]) -> Result<(), Error> {
         let mut rest = ids;
         while !rest.is_empty() {
-            let Some(Draft { commit, room, .. }) = &mut self.open else { return Err(self.changed()) };
-            if *room == 0 {
-                if self.left == 0 {
-                    return Err(self.changed());
-                }
-                let number = self.close()?;
-                self.begin(number)?;
-                continue;
+            if self.open.room == 0 {
+                self.next()?;
             }
-            let step = usize::try_from(*room).unwrap_or(usize::MAX).min(rest.len());
+            let step = usize::try_from(self.open.room).unwrap_or(usize::MAX).min(rest.len());
             let (now, later) = rest.split_at_checked(step).unwrap_or((rest, &[]));
             rest = later;
-            *room = room.saturating_sub(now.len() as u64);
-            self.left = self.left.saturating_sub(now.len() as u64);
+            self.open.room = self.open.room.saturating_sub(now.len() as u64);
             self.bytes.clear();
-            match self.packing.kind.width().bytes() {
+            match self.plan.packing.kind.width().bytes() {
                 // Checked when it was read.
                 2 => self.bytes.extend(now.iter().flat_map(|id| (*id as u16).to_le_bytes())),
                 _ => self.bytes.extend(now.iter().flat_map(|id| id.to_le_bytes())),
             }
-            commit.write(&self.bytes)?;
+            self.open.commit.write(&self.bytes)?;
         }
         Ok(())
     }
 
-    /// Puts the open shard in its place; the number of the next one.
-    fn close(&mut self) -> Result<u64, Error> {
-        if let Some(Draft { commit, path, header, .. }) = self.open.take() {
-            commit.finish()?;
-            self.packed.shards.push(path);
-            self.packed.ids = self.packed.ids.saturating_add(header.ids());
-            self.packed.bytes = self.packed.bytes.saturating_add(header.file_len().value());
-        }
-        Ok(self.packed.shards.len() as u64)
-    }
-
-    fn finish(mut self) -> Result<(), Error> {
-        if self.left > 0 {
+    /// Makes the open shard durable and begins the next one.
+    fn next(&mut self) -> Result<(), Error> {
+        let number = (self.sealed.len() as u64).saturating_add(1);
+        if number >= self.plan.shards() {
             return Err(self.changed());
         }
-        self.close().map(|_| ())
+        let next = Draft::begin(self.disk, &self.plan, number)?;
+        let full = std::mem::replace(&mut self.open, next);
+        self.sealed.push(full.commit.seal()?);
+        Ok(())
+    }
+
+    /// Gives all shards their names.
+    fn finish(mut self, packed: &mut Packed) -> Result<(), Error> {
+        let shards = self.plan.shards();
+        if self.open.room > 0 || (self.sealed.len() as u64).saturating_add(1) < shards {
+            return Err(self.changed());
+        }
+        self.sealed.push(self.open.commit.seal()?);
+        let plan = self.plan;
+        place_all(self.sealed, &mut |placed| {
+            let number = placed.saturating_sub(1);
+            packed.shards.push(plan.path(number));
+            let ids = plan.ids_of(number);
+            packed.ids = packed.ids.saturating_add(ids);
+            let bytes = ids.saturating_mul(plan.packing.kind.width().bytes());
+            packed.bytes = packed.bytes.saturating_add(HEADER_BYTES).saturating_add(bytes);
+        })
     }
 
     fn changed(&self) -> Error {
         let reason = "the inputs were changed while they were read".to_string();
-        Error::new("write", &self.output, Cause::BadIds(reason))
+        Error::new("write", self.plan.output, Cause::BadIds(reason))
     }
 }
 
-/// So many ids can be told in a header, or are cut into as many as can.
-fn countable(output: &Path, packing: Packing, ids: u64) -> Result<(), Error> {
-    if packing.shard_ids.is_some() || ids <= u64::from(SHARD_IDS_MAX) {
-        return Ok(());
+impl Plan<'_> {
+    /// How many ids the shard of that number gets.
+    fn ids_of(&self, number: u64) -> u64 {
+        self.ids.saturating_sub(number.saturating_mul(self.shard_ids())).min(self.shard_ids())
     }
-    let reason = format!("{ids} ids are more than a shard can have, {SHARD_IDS_MAX}: they have to be cut");
-    Err(Error::new("write", output, Cause::BadIds(reason)))
 }
 
-fn refused(path: &Path, reason: String) -> Error {
-    Error::new("pack", path, Cause::BadIds(reason))
+impl<'d, D: Disk> Draft<'d, D> {
+    fn begin(disk: &'d D, plan: &Plan<'_>, number: u64) -> Result<Self, Error> {
+        let (path, room) = (plan.path(number), plan.ids_of(number));
+        // Both are in range: the plan saw to it.
+        let ids = u32::try_from(room).unwrap_or(SHARD_IDS_MAX);
+        let header = ShardHeader::new(plan.packing.kind, ids, plan.packing.vocabulary);
+        let header = header.ok_or_else(|| refused(&path, format!("{ids} ids are too many")))?;
+        let mut commit = Commit::begin(disk, &path)?;
+        commit.allocate(header.file_len().value())?;
+        let mut front = [0; HEADER_BYTES as usize];
+        header.encode(&mut front);
+        commit.write(&front)?;
+        Ok(Self { commit, room })
+    }
 }

@@ -1,7 +1,8 @@
 //! A stream becomes one that reads ahead on a thread of its own, at the position of what was consumed.
 //!
 //! A few batches wait in a queue; their memory goes round, so that nothing is allocated once it is filled. What the thread has
-//! read ahead does not count: the cursor is that of the batch which is consumed next.
+//! read ahead does not count: the cursor is that of the batch which is consumed next. Where no thread can be started the batches are
+//! read when they are wanted; that takes longer, and is all.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -21,6 +22,8 @@ pub struct Prefetch<T: Token + Send + 'static> {
     /// The stream, while no thread reads.
     idle: Option<TokenStream>,
     reading: Option<Reading<T>>,
+    /// No thread could be started: none is asked for before the position changes.
+    alone: bool,
     /// Where the next batch starts that is consumed.
     bookmark: Bookmark,
     batch_ids: u64,
@@ -29,7 +32,7 @@ pub struct Prefetch<T: Token + Send + 'static> {
 
 #[derive(Debug)]
 struct Reading<T> {
-    thread: JoinHandle<TokenStream>,
+    thread: JoinHandle<Option<TokenStream>>,
     filled: Receiver<Result<Filled<T>, Error>>,
     used: SyncSender<Batch<T>>,
 }
@@ -42,22 +45,28 @@ struct Filled<T> {
 }
 
 impl<T: Token + Send + 'static> Prefetch<T> {
-    /// Reads up to `ahead` batches ahead of what is consumed.
+    /// Reads up to `ahead` batches ahead of what is consumed; more than 4096 are no use, and count as so many.
     pub fn new(stream: TokenStream, ahead: NonZeroUsize) -> Self {
+        let ahead = ahead.min(AHEAD_MAX);
         let (bookmark, batch_ids) = (stream.bookmark(), stream.batch_ids());
-        Self { idle: Some(stream), reading: None, bookmark, batch_ids, ahead }
+        Self { idle: Some(stream), reading: None, alone: false, bookmark, batch_ids, ahead }
     }
 
     /// Copies the next batch into these buffers. Allocates nothing once the thread runs.
     ///
     /// # Errors
-    /// As [`TokenStream::next_batch_into`]; [`Cause::Io`] if no thread can be started.
+    /// As [`TokenStream::next_batch_into`].
     pub fn next_batch_into(&mut self, inputs: &mut [T], targets: &mut [T]) -> Result<(), Error> {
         for found in [inputs.len() as u64, targets.len() as u64] {
             if found != self.batch_ids {
                 let misfit = Misfit::Buffer { expected: self.batch_ids, found };
                 return Err(Error::new("fill", "", Cause::Misfit(misfit)));
             }
+        }
+        if let Some(stream) = self.start()? {
+            stream.next_batch_into(inputs, targets)?;
+            self.bookmark.cursor = stream.cursor();
+            return Ok(());
         }
         let batch = self.take()?;
         inputs.copy_from_slice(&batch.inputs);
@@ -74,6 +83,11 @@ impl<T: Token + Send + 'static> Prefetch<T> {
     /// # Errors
     /// As [`next_batch_into`](Self::next_batch_into).
     pub fn next_batch(&mut self) -> Result<Batch<T>, Error> {
+        if let Some(stream) = self.start()? {
+            let batch = stream.next_batch()?;
+            self.bookmark.cursor = stream.cursor();
+            return Ok(batch);
+        }
         self.take()
     }
 
@@ -116,8 +130,9 @@ impl<T: Token + Send + 'static> Prefetch<T> {
         self.idle.take().ok_or_else(lost)
     }
 
+    /// The next batch that the thread has read.
     fn take(&mut self) -> Result<Batch<T>, Error> {
-        match self.start()?.filled.recv() {
+        match self.reading.as_ref().ok_or_else(lost)?.filled.recv() {
             Ok(Ok(filled)) => {
                 self.bookmark.cursor = filled.cursor;
                 Ok(filled.batch)
@@ -130,27 +145,37 @@ impl<T: Token + Send + 'static> Prefetch<T> {
         }
     }
 
-    fn start(&mut self) -> Result<&Reading<T>, Error> {
-        if self.reading.is_none() {
-            let stream = self.idle.take().ok_or_else(lost)?;
-            // So many batches there are at most: those that wait, one that is filled, and one that is consumed.
-            let (give, used) = sync_channel(self.ahead.get().saturating_add(2));
-            let (send, filled) = sync_channel(self.ahead.get());
-            let thread = thread::Builder::new().spawn(move || read_ahead(stream, &send, &used));
-            let thread = thread.map_err(|error| Error::io("start a thread that reads", "", error))?;
-            self.reading = Some(Reading { thread, filled, used: give });
+    /// Sees to it that a thread reads; the stream to be read from here if none can be started.
+    fn start(&mut self) -> Result<Option<&mut TokenStream>, Error> {
+        if self.reading.is_none() && !self.alone {
+            self.reading = self.spawn()?;
+            self.alone = self.reading.is_none();
         }
-        self.reading.as_ref().ok_or_else(lost)
+        if self.reading.is_some() { Ok(None) } else { self.idle.as_mut().map(Some).ok_or_else(lost) }
+    }
+
+    /// A thread that has the stream; without one the stream stays.
+    fn spawn(&mut self) -> Result<Option<Reading<T>>, Error> {
+        // So many batches there are at most: those that wait, one that is filled, and one that is consumed.
+        let (give, used) = sync_channel(self.ahead.get().saturating_add(2));
+        let (send, filled) = sync_channel(self.ahead.get());
+        // A closure that is not run is dropped with all that it owns: the stream follows when the thread is there.
+        let (hand, stream) = sync_channel::<TokenStream>(1);
+        let read = move || stream.recv().ok().map(|stream| read_ahead(stream, &send, &used));
+        let Ok(thread) = thread::Builder::new().spawn(read) else { return Ok(None) };
+        hand.send(self.idle.take().ok_or_else(lost)?).map_err(|_| lost())?;
+        Ok(Some(Reading { thread, filled, used: give }))
     }
 
     /// Ends the thread and takes the stream back, to where the consumer is.
     fn stop(&mut self) -> Result<&mut TokenStream, Error> {
         if let Some(Reading { thread, filled, used }) = self.reading.take() {
             drop((filled, used));
-            let mut stream = thread.join().map_err(|_| lost())?;
+            let mut stream = thread.join().ok().flatten().ok_or_else(lost)?;
             stream.restore(self.bookmark.cursor)?;
             self.idle = Some(stream);
         }
+        self.alone = false;
         self.idle.as_mut().ok_or_else(lost)
     }
 }
@@ -178,6 +203,9 @@ fn read_ahead<T: Token>(
         }
     }
 }
+
+/// A queue takes memory for all its places at once.
+const AHEAD_MAX: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 fn lost() -> Error {
     Error::new("read ahead in", "", Cause::Io(io::Error::other("the thread has ended")))

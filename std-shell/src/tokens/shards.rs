@@ -194,7 +194,7 @@ fn length(span: Span) -> usize {
     usize::try_from(span.len().value()).unwrap_or(usize::MAX)
 }
 
-fn judge(path: &Path, front: &[u8], file_bytes: u64) -> Result<ShardHeader, Error> {
+pub(super) fn judge(path: &Path, front: &[u8], file_bytes: u64) -> Result<ShardHeader, Error> {
     ShardHeader::read(front, file_bytes).map_err(|error| bad(path, error, front))
 }
 
@@ -202,6 +202,11 @@ fn bad(path: &Path, error: ShardError, first: &[u8]) -> Error {
     let stranger = matches!(error.rule(), ShardRule::Short | ShardRule::Magic);
     let seems = if stranger { safestep_core::sniff(first) } else { None };
     Error::new("accept", path, Cause::BadShard(BadShard { error, seems }))
+}
+
+/// `1 shard`, `2 shards`.
+pub(super) fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Shards in the order in which they are read.

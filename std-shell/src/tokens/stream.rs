@@ -19,7 +19,7 @@ use safestep_core::tokens::{
 };
 
 use crate::error::{Cause, Error, Misfit};
-use crate::tokens::shards::{SCRATCH_BYTES, Shard, Shards};
+use crate::tokens::shards::{SCRATCH_BYTES, Shard, Shards, counted};
 
 /// An endless stream of batches.
 ///
@@ -72,7 +72,8 @@ impl TokenStream {
     /// With a `vocabulary`, shards that state another one are refused, and ids of those that state none are held against it.
     ///
     /// # Errors
-    /// [`Misfit::Shape`] without a shard, or with one that is too short for a window; [`Misfit::Vocabulary`].
+    /// [`Misfit::Shape`] without a shard, with one that is too short for a window, or with a share that
+    /// [`Windows::check_share`] refuses; [`Misfit::Vocabulary`].
     pub fn new(
         shards: Shards,
         seq_len: NonZeroU32,
@@ -80,12 +81,15 @@ impl TokenStream {
         rng: Pcg32,
         vocabulary: Option<u32>,
     ) -> Result<Self, Error> {
-        let windows = Windows::over(shards.counts(), seq_len).map_err(|error| {
-            let short = match error {
+        let windows = Windows::over(shards.counts(), seq_len);
+        let windows = windows.and_then(|windows| windows.check_share(&share).map(|()| windows));
+        let windows = windows.map_err(|error| {
+            let culprit = match error {
                 ShapeError::TooShort { shard, .. } => shards.get(shard),
-                _ => None,
+                _ => shards.list().first(),
             };
-            misfit("take windows of", short.map_or(Path::new(""), |shard| shard.path()), Misfit::Shape(error))
+            let path = culprit.map_or(Path::new(""), |shard| shard.path());
+            misfit("take windows of", path, Misfit::Shape(error))
         })?;
         for shard in shards.list() {
             match (vocabulary, shard.header().vocabulary()) {
@@ -278,12 +282,17 @@ fn difference(expected: &[ShardFacts<String>], found: &[ShardFacts<String>]) -> 
     if expected.len() == found.len() {
         return None;
     }
-    let text = format!("it belongs to {} shards, and these are {}", expected.len(), found.len());
+    let text = format!("it belongs to {}, and these are {}", many(expected.len()), found.len());
     Some((0, text))
 }
 
 fn described(facts: &ShardFacts<String>) -> String {
-    format!("\"{}\" of {} bytes with {} ids", facts.name, facts.bytes, facts.ids)
+    let ShardFacts { name, bytes, ids } = facts;
+    format!("\"{name}\" of {} with {}", counted(*bytes, "byte"), counted(*ids, "id"))
+}
+
+fn many(shards: usize) -> String {
+    counted(shards as u64, "shard")
 }
 
 fn misfit(doing: &'static str, path: &Path, because: Misfit) -> Error {

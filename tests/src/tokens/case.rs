@@ -1,6 +1,7 @@
-//! Any bytes become a case: a list of small shards, a shape, and a run over them with interruptions.
+//! Any bytes become a case: a list of small shards, a shape, and a run over them with interruptions. And cases that are large: as
+//! many ids as are widened or read at once, and one more or less.
 
-use crate::tokens::twin::shard_file;
+use crate::tokens::twin::{Generator, Sequence, shard_file};
 
 /// Shards and a run over them.
 #[derive(Clone, Debug)]
@@ -63,6 +64,54 @@ impl Case {
         let shards = (0..=bytes.next() % 4).map(|_| shard(&mut bytes, seq_len)).collect();
         let legs = (0..=bytes.next() % 6).map(|_| leg(&mut bytes)).collect();
         Self { shards, seq_len, batch, seed, legs }
+    }
+}
+
+/// How many ids are widened together.
+const BLOCK_IDS: u32 = 2048;
+
+/// How many bytes `pread` fills at once.
+const SCRATCH_BYTES: u32 = 1 << 16;
+
+/// Shards of each form, and batches of as many ids as fill a block or the scratch, of one less, and of one and two more; as one
+/// window, as windows of one id, and as two. In some of them a single id is outside the vocabulary: at each place near such an edge.
+#[must_use]
+pub fn at_the_edges() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (magic, version, width) in [(20_240_520, 1, 2), (20_240_520, 2, 4), (20_240_801, 7, 4)] {
+        // Of what is read at once one id is only a target.
+        for edge in [BLOCK_IDS, 2 * BLOCK_IDS, SCRATCH_BYTES / width - 1] {
+            for ids in edge - 1..=edge + 2 {
+                for (seq_len, batch) in [(ids, 1), (1, ids), (ids / 2, 2)] {
+                    cases.push(large((magic, version), seq_len, batch, None));
+                }
+                for bad in edge - 2..=(edge + 2).min(ids) {
+                    cases.push(large((magic, version), ids, 1, Some(bad)));
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// A shard of a few batches and a short one; `bad` is which id of the first window is outside the vocabulary.
+fn large(kind: (i32, i32), seq_len: u32, batch: u32, bad: Option<u32>) -> Case {
+    const VOCABULARY: u32 = 50_257;
+    let seed = (u64::from(seq_len), u64::from(batch));
+    let mut ids: Vec<u32> = (0..2 * seq_len * batch + seq_len).map(|place| place * 31 % VOCABULARY).collect();
+    let sequence = Sequence::new(vec![ids.clone()], seq_len as usize, Generator::seed(seed.0, seed.1));
+    if let Some(bad) = bad {
+        ids[sequence.expect("long enough").offset + bad as usize] = VOCABULARY;
+    }
+    let vocabulary = i32::try_from(VOCABULARY).expect("small");
+    let short = ids[..=seq_len as usize].to_vec();
+    let shards = [ids, short].map(|ids| ShardCase { kind, vocabulary, ids }).into();
+    Case {
+        shards,
+        seq_len,
+        batch,
+        seed,
+        legs: vec![Leg { ranks: 1, batches: 2 }, Leg { ranks: 2, batches: 1 }],
     }
 }
 

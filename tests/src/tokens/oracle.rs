@@ -4,7 +4,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use safestep::tokens::{
-    Bookmark, Cursor, Pcg32, Prefetch, ShardErrorKind, ShardHeader, ShardKind, Shards, Share, TokenStream,
+    Batch, Bookmark, Cursor, Pcg32, Prefetch, ShardErrorKind, ShardHeader, ShardKind, Shards, Share, Token,
+    TokenStream,
 };
 use safestep::{Access, Cause, Error};
 
@@ -146,6 +147,7 @@ fn one_rank(
         stream
     };
     let mut stream = begin();
+    let mut other = begin();
     let mut ahead = Prefetch::<i64>::new(begin(), NonZeroUsize::MIN);
     for _ in 0..batches {
         same_place(&stream.cursor(), sequence);
@@ -153,8 +155,11 @@ fn one_rank(
         let step: Vec<Window> = (0..ranks.get() * case.batch).map(|_| sequence.next_window()).collect();
         let rows = &step[(rank * case.batch) as usize..][..case.batch as usize];
         let (found, found_ahead) = (stream.next_batch::<i64>(), ahead.next_batch());
+        let found_u32 = another::<u32>(&mut other, before, i64::from);
+        let found_i32 = another::<i32>(&mut other, before, i64::from);
         if let Some((window, place)) = first_bad(case, rows) {
-            for error in [found.map(drop), found_ahead.map(drop)].map(Result::unwrap_err) {
+            let answers = [found, found_ahead, found_u32, found_i32];
+            for error in answers.map(|answer| answer.map(drop).expect_err("a bad id")) {
                 let Cause::BadShard(bad) = error.because() else { panic!("{error}") };
                 let ShardErrorKind::Id { index, found, .. } = bad.error.kind() else { panic!("{error}") };
                 assert_eq!((index, found), (place as u64, case.shards[window.shard].ids[place]));
@@ -168,15 +173,28 @@ fn one_rank(
             rows.iter().flat_map(|row| row.ids[from..to].iter().map(|&id| i64::from(id))).collect()
         };
         let seq_len = case.seq_len as usize;
-        assert_eq!(batch.inputs, ids(0, seq_len));
-        assert_eq!(batch.targets, ids(1, seq_len + 1));
-        assert_eq!(found_ahead.expect("good ids"), batch);
+        assert!(batch.inputs == ids(0, seq_len) && batch.targets == ids(1, seq_len + 1));
+        for again in [found_ahead, found_u32, found_i32] {
+            assert!(again.expect("good ids") == batch);
+        }
         assert_eq!(ahead.cursor(), stream.cursor());
     }
     same_place(&stream.cursor(), sequence);
     let bookmark = stream.bookmark();
     assert_eq!(ahead.into_stream().expect("a thread").bookmark(), bookmark);
     Some(bookmark.to_string())
+}
+
+/// The batch at that place as another type of integer.
+fn another<T: Token>(
+    stream: &mut TokenStream,
+    at: Cursor,
+    to: impl Fn(T) -> i64 + Copy,
+) -> Result<Batch<i64>, Error> {
+    stream.restore(at)?;
+    let Batch { inputs, targets } = stream.next_batch::<T>()?;
+    let [inputs, targets] = [inputs, targets].map(|ids| ids.into_iter().map(to).collect());
+    Ok(Batch { inputs, targets })
 }
 
 fn same_place(cursor: &Cursor, sequence: &Sequence) {

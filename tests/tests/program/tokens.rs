@@ -2,16 +2,18 @@
 //!
 //! What a script relies on is exact: the JSON lines of `windows`, the bytes that `pack` writes, the exit codes.
 
+#[cfg(target_os = "linux")]
+mod bar;
+mod cursors;
+mod signals;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use safestep_tests::tokens::twin::shard_file;
 use serde_json::{Value, json};
 
-use super::{Ran, collect, names, program, run_in};
+use super::{Ran, names, program, run_in};
 
 /// A directory with the ten ids of the reference document's example.
 fn ten() -> (tempfile::TempDir, PathBuf) {
@@ -253,6 +255,7 @@ fn check_tells_the_first_bad_id() {
 fn what_cannot_be_read_or_written() {
     let (directory, _) = ten();
     fs::create_dir(directory.path().join("empty")).unwrap();
+    fs::write(directory.path().join("raw"), "abcd").unwrap();
     let some = "--seq-len 3 --batch 1 --batches 1";
     let table: &[(&str, i32, &str)] = &[
         ("inspect empty", 3, "safestep: cannot find a shard in empty: it holds no .bin file\n"),
@@ -274,19 +277,49 @@ fn what_cannot_be_read_or_written() {
             "safestep: cannot open none: No such file or directory (os error 2)\n",
         ),
         (
-            "pack ten.bin --out empty --vocab 0",
+            "pack raw --out empty --vocab 0",
             3,
             "safestep: cannot write empty: it is a directory, not a regular file\n",
         ),
         (
-            "pack ten.bin --out a --vocab 200",
+            "pack raw --out a --vocab 98",
             1,
-            "safestep: cannot pack ten.bin: id 1, at byte 1, is 216: it is outside the vocabulary of 200\n",
+            "safestep: cannot pack raw: id 1, at byte 1, is 98: it is outside the vocabulary of 98\n",
         ),
         (
-            "pack ten.bin --out a --vocab 0 --from u32 --width 2",
+            "pack raw --out a --vocab 0 --from u32 --width 2",
             1,
-            "safestep: cannot pack ten.bin: id 0, at byte 0, is 20240520: the largest id of 2 bytes is 65535\n",
+            "safestep: cannot pack raw: id 0, at byte 0, is 1684234849: the largest id of 2 bytes is 65535\n",
+        ),
+        (
+            "pack raw --out raw --vocab 0",
+            1,
+            "safestep: cannot pack raw: it would be replaced by the shard raw\n",
+        ),
+        (
+            "pack ten.bin --out a --vocab 0",
+            1,
+            "safestep: cannot pack ten.bin: it is a shard, and its header would become ids: pack it from shard\n",
+        ),
+        (
+            "pack raw --out a --vocab 0 --from shard",
+            1,
+            "raw: T1.short at byte 4: expected a header of 1024 bytes, found a file of 4\n",
+        ),
+        (
+            "pack empty --out a --vocab 0 --from shard",
+            3,
+            "safestep: cannot find a shard in empty: it holds no .bin file\n",
+        ),
+        (
+            "pack raw --out empty --vocab 0 --shard-tokens 2",
+            3,
+            "safestep: cannot write empty: it is a directory, not a regular file\n",
+        ),
+        (
+            "windows ten.bin --seq-len 9 --batch 4194305 --batches 1 --rank 1 --ranks 2",
+            1,
+            "safestep: cannot take windows of ten.bin: expected 4194304 passes over the shards at most in a step, found up to 4194305 in the 4194305 windows of the other ranks\n",
         ),
         (
             "windows ten.bin --seq-len 10 --batch 1 --batches 1",
@@ -324,37 +357,95 @@ fn pack_writes_what_it_is_given() {
     let said = pack("ids ids --from text --out d.bin --vocab 0 --width 4 --shard-tokens 4");
     assert_eq!(said, "d_000000.bin to d_000001.bin: written, 2 shards, 6 ids, 2.1 kB\n");
     assert_eq!(fs::read(at("d_000001.bin")).unwrap(), shard_file(20_240_520, 2, 0, &ids[4..]));
-    // Raw numbers of its own header, and in place.
-    pack("a.bin --from u16 --out a.bin --vocab 0");
-    assert_eq!(fs::metadata(at("a.bin")).unwrap().len(), 1024 + 1030);
+    // Shards put together, of a directory, in name order; as narrow as they are.
+    fs::remove_file(at("b.bin")).unwrap();
+    fs::create_dir(at("set")).unwrap();
+    for name in ["a.bin", "c.bin"] {
+        fs::rename(at(name), at("set").join(name)).unwrap();
+    }
+    pack("set set/a.bin --from shard --out all.bin --vocab 0");
+    let ids = [[104, 0xC3, 0xA9]; 3].concat();
+    assert_eq!(fs::read(at("all.bin")).unwrap(), shard_file(20_240_520, 2, 0, &ids));
+    pack("set/a.bin --from shard --out narrow.bin --vocab 0");
+    assert_eq!(fs::read(at("narrow.bin")).unwrap(), shard_file(20_240_520, 1, 0, &ids[..3]));
 }
 
+/// Every vocabulary with every width and every source: what the width is when none is asked for, and whom an id that does not fit is
+/// blamed on.
 #[test]
-fn a_signal_leaves_no_half_shard() {
+fn vocabulary_width_and_source() {
     let directory = tempfile::tempdir().unwrap();
-    let input = directory.path().join("in");
-    for _ in 0..10 {
-        fs::File::create(&input).unwrap().set_len(300_000_000).unwrap();
-        let child = program()
-            .current_dir(directory.path())
-            .args(["tokens", "pack", "in", "--out", "out.bin", "--vocab", "256"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let began = Instant::now();
-        while names(directory.path()).len() == 1 && began.elapsed() < Duration::from_secs(60) {
-            thread::sleep(Duration::from_millis(1));
+    let at = |name: &str| directory.path().join(name);
+    let write = |from: &str, ids: &[u32]| {
+        let bytes = match from {
+            "bytes" => ids.iter().map(|&id| u8::try_from(id).unwrap()).collect(),
+            "u16" => ids.iter().flat_map(|&id| u16::try_from(id).unwrap().to_le_bytes()).collect(),
+            "u32" => ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
+            "text" => ids.iter().map(|id| format!("{id} ")).collect::<String>().into_bytes(),
+            "shard 2" => shard_file(20_240_520, 1, 0, ids),
+            _ => shard_file(20_240_801, 7, 0, ids),
+        };
+        fs::write(at("in"), bytes).unwrap();
+    };
+    let sources = [
+        ("bytes", 255),
+        ("u16", 65_535),
+        ("u32", u32::MAX),
+        ("text", u32::MAX),
+        ("shard 2", 65_535),
+        ("shard 4", u32::MAX),
+    ];
+    let vocabularies = [0, 1, 2, 255, 256, 257, 65_535, 65_536, 65_537, 70_000, 2_147_483_647];
+    let mut verdicts = std::collections::BTreeMap::new();
+    for (source, holds) in sources {
+        for vocabulary in vocabularies {
+            for width in [None, Some(2), Some(4)] {
+                let expected_width = width.unwrap_or(match (vocabulary, source) {
+                    (0, "u32" | "text" | "shard 4") => 4,
+                    (0, _) => 2,
+                    (size, _) => {
+                        if size <= 65_536 {
+                            2
+                        } else {
+                            4
+                        }
+                    }
+                });
+                for id in [0, 1, 255, 256, 65_535, 65_536, 70_000, 2_147_483_647, u32::MAX] {
+                    if id > holds {
+                        continue;
+                    }
+                    write(source, &[0, id]);
+                    let from = source.split(' ').next().unwrap();
+                    let mut arguments =
+                        format!("tokens pack in --out out --from {from} --vocab {vocabulary}");
+                    if let Some(width) = width {
+                        arguments += &format!(" --width {width}");
+                    }
+                    let ran = run_in(directory.path(), arguments.split(' '));
+                    let widest = if expected_width == 2 { 65_535 } else { u32::MAX };
+                    let blame = if vocabulary != 0 && id >= vocabulary {
+                        Some(format!("is {id}: it is outside the vocabulary of {vocabulary}\n"))
+                    } else if id > widest {
+                        Some(format!("is {id}: the largest id of 2 bytes is 65535\n"))
+                    } else {
+                        None
+                    };
+                    let verdict =
+                        (blame.is_some(), blame.as_ref().is_some_and(|blame| blame.contains("largest")));
+                    *verdicts.entry(verdict).or_insert(0) += 1;
+                    if let Some(blame) = blame {
+                        ran.expect(1);
+                        assert!(ran.err.ends_with(&blame), "{arguments}: {}", ran.err);
+                        continue;
+                    }
+                    ran.expect(0);
+                    let version = if expected_width == 2 { 1 } else { 2 };
+                    let expected = shard_file(20_240_520, version, vocabulary as i32, &[0, id]);
+                    assert!(fs::read(at("out")).unwrap() == expected, "{arguments}");
+                }
+            }
         }
-        Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
-        let ran = collect(child);
-        if !ran.status.success() {
-            assert_eq!(ran.expect(130), "");
-            assert_eq!(ran.err, "safestep: interrupted; nothing was changed\n");
-            assert_eq!(names(directory.path()), ["in"]);
-            return;
-        }
-        fs::remove_file(directory.path().join("out.bin")).unwrap();
     }
-    panic!("each shard was packed before it was disturbed");
+    assert!(verdicts.len() == 3 && verdicts.values().all(|&times| times > 20), "{verdicts:?}");
 }

@@ -125,6 +125,83 @@ fn skipping_is_taking_one_by_one() {
     }
 }
 
+/// The bound on the passes holds for every phase, and is near what is walked where shards are short.
+#[test]
+fn passes_within_a_number_of_windows() {
+    let mut random = Random::new(3);
+    for _ in 0..2000 {
+        let seq_len = number(1 + random.below(6) as u32);
+        let counts: Vec<u64> = (0..1 + random.below(4))
+            .map(|_| u64::from(seq_len.get()) + 1 + random.below(30) as u64)
+            .collect();
+        let windows = Windows::over(counts.as_slice(), seq_len).unwrap();
+        let mut cursor = windows.begin(Pcg32::seed(random.bits(), 0));
+        windows.skip(&mut cursor, random.below(20) as u64);
+        let many = random.below(200) as u64;
+        let (mut passes, mut left) = (0, many);
+        while left > 0 {
+            let before = cursor;
+            let run = windows.take(&mut cursor, left);
+            left -= run.windows;
+            passes += u64::from(cursor.rng != before.rng);
+        }
+        let bound = windows.passes_within(many);
+        assert!(passes <= bound && bound <= many, "{passes} {bound} {many} {counts:?} {seq_len}");
+    }
+    let table: &[(&[u64], u32, u64, u64)] = &[
+        (&[4], 3, 1000, 1000),
+        (&[6], 3, 1000, 1000),
+        (&[7], 3, 1000, 1000),
+        (&[9], 3, 1000, 501),
+        (&[4, 4, 4], 3, 2, 2),
+        (&[4, 4, 4], 3, 30, 30),
+        (&[1 << 30], 1024, 1 << 20, 2),
+        (&[1 << 30, 2048], 1024, 1 << 20, 4),
+        (&[u64::MAX], 1, u64::MAX, 2),
+        (&[2; 9], 1, u64::MAX, u64::MAX),
+        (&[1000], 10, 0, 0),
+    ];
+    for (counts, seq_len, many, passes) in table {
+        let windows = Windows::over(*counts, number(*seq_len)).unwrap();
+        assert_eq!(windows.passes_within(*many), *passes, "{counts:?} {seq_len} {many}");
+    }
+}
+
+/// A share that would walk for minutes in each step is refused, at once; one rank of its own never is.
+#[test]
+fn shares_that_pass_over_too_many_passes() {
+    let table: &[(&[u64], u32, u32, u32, Option<(u64, u64)>)] = &[
+        (&[4], 3, 1, u32::MAX, Some((u64::from(u32::MAX) - 1, u64::from(u32::MAX) - 1))),
+        (
+            &[4],
+            3,
+            u32::MAX,
+            u32::MAX,
+            Some(((1 << 32) * ((1 << 32) - 3) + 2, (1 << 32) * ((1 << 32) - 3) + 2)),
+        ),
+        (&[4], 3, 1, (1 << 22) + 2, Some(((1 << 22) + 1, (1 << 22) + 1))),
+        (&[4], 3, 1, (1 << 22) + 1, None),
+        (&[4], 3, u32::MAX, 1, None),
+        (&[1 << 30], 1024, 1 << 20, 1024, None),
+        (&[100_000_000; 1000], 1024, 512, 100_000, None),
+    ];
+    for (counts, seq_len, batch, ranks, refused) in table {
+        let windows = Windows::over(*counts, number(*seq_len)).unwrap();
+        for rank in [0, ranks / 2, ranks - 1] {
+            let share = Share::of(number(*batch), rank, number(*ranks)).unwrap();
+            let expected = refused.map(|(windows, passes)| ShapeError::Passes { windows, passes });
+            assert_eq!(windows.check_share(&share).err(), expected, "{counts:?} {batch} {ranks}");
+        }
+    }
+    // The most that is let through ends soon.
+    let windows = Windows::over([4_u64], number(3)).unwrap();
+    let mut cursor = windows.begin(Pcg32::seed(42, 54));
+    let began = std::time::Instant::now();
+    windows.skip(&mut cursor, 1 << 22);
+    assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+    println!("passes: {:?}", began.elapsed());
+}
+
 /// A list of shards far beyond 2^31 ids, and beyond 2^63.
 #[test]
 fn numbers_beyond_31_bits() {

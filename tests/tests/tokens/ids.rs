@@ -49,6 +49,44 @@ fn each<T: Token + PartialEq + std::fmt::Debug>(width: Width, ids: &[u32], rando
     }
 }
 
+/// How many ids are looked at together; a place on either side of it is where a mistake would be.
+const BLOCK: usize = 2048;
+
+/// Of ids that fill a block, two or three but for one, exactly, or and one more: each place near an edge, alone the bad one, is told.
+#[test]
+fn a_bad_id_at_the_edge_of_a_block() {
+    for width in [Width::Two, Width::Four] {
+        for blocks in 1..=3 {
+            // For `widen_pair` the first and the last stand beside the blocks.
+            for len in blocks * BLOCK - 1..=blocks * BLOCK + 3 {
+                edges::<i64>(width, len);
+                edges::<u32>(width, len);
+                edges::<i32>(width, len);
+            }
+        }
+    }
+}
+
+fn edges<T: Token + PartialEq + std::fmt::Debug>(width: Width, len: usize) {
+    let ids: Vec<u32> = (0..len as u32).map(|place| place % 1000).collect();
+    let expected: Vec<T> = ids.iter().map(|&id| T::of(id)).collect();
+    let (mut out, mut inputs, mut targets) =
+        (vec![T::of(1); len], vec![T::of(1); len - 1], vec![T::of(1); len - 1]);
+    let stored = bytes(width, &ids);
+    widen(width, &stored, &mut out, 999).unwrap();
+    widen_pair(width, &stored, &mut inputs, &mut targets, 999).unwrap();
+    assert_eq!((&out, &inputs[..], &targets[..]), (&expected, &expected[..len - 1], &expected[1..]));
+    let near = (0..=len / BLOCK + 1).flat_map(|block| (block * BLOCK).saturating_sub(3)..=block * BLOCK + 3);
+    for place in near.chain(len - 3..len).filter(|&place| place < len) {
+        let mut stored = stored.clone();
+        let bad = bytes(width, &[1000]);
+        stored[place * bad.len()..][..bad.len()].copy_from_slice(&bad);
+        let error = Err(IdError::Id { index: place as u64, found: 1000, largest: 999 });
+        assert_eq!(widen(width, &stored, &mut out, 999), error, "{place} of {len}");
+        assert_eq!(widen_pair(width, &stored, &mut inputs, &mut targets, 999), error, "{place} of {len}");
+    }
+}
+
 #[test]
 fn limits_of_the_types() {
     assert_eq!(largest_id::<i64>(None), u32::MAX);
@@ -61,6 +99,9 @@ fn limits_of_the_types() {
     assert_eq!(wide, [4_294_967_295]);
     let error = widen(Width::Four, &stored, &mut [0_i32], u32::MAX).unwrap_err();
     assert_eq!(error.to_string(), "expected ids of at most 2147483647, found 4294967295 as id 0");
+    let length = |ids, found| IdError::Length { ids, found }.to_string();
+    assert_eq!(length(1, 4), "expected the bytes of 1 id, found 4 bytes");
+    assert_eq!(length(0, 1), "expected the bytes of 0 ids, found 1 byte");
 }
 
 #[test]

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::PathBuf;
 
+use safestep::tokens::shards::SCRATCH_BYTES;
 use safestep::tokens::{Pcg32, ShardHeader, ShardKind, Shards, Share, Token, TokenStream};
 use safestep::{Access, Cause, Misfit};
 use safestep_tests::headers::random::Random;
-use safestep_tests::tokens::case::Case;
+use safestep_tests::tokens::case::{Case, at_the_edges};
 use safestep_tests::tokens::oracle;
 use safestep_tests::tokens::twin::shard_file;
 
@@ -337,6 +338,19 @@ fn random_runs_are_those_of_the_twin() {
         batches += case.legs.iter().map(|leg| leg.batches * leg.ranks).sum::<u32>();
     }
     assert!(batches > 10_000, "{batches}");
+}
+
+/// Batches that fill what is widened, or read, at once: `case::at_the_edges` says which.
+#[test]
+fn large_runs_are_those_of_the_twin() {
+    let directory = tempfile::tempdir().unwrap();
+    let cases = at_the_edges();
+    assert!(
+        cases.len() > 200 && cases.iter().any(|case| case.seq_len * case.batch == SCRATCH_BYTES as u32 / 2)
+    );
+    for case in cases {
+        oracle::run(&case, directory.path());
+    }
 }
 
 /// Interrupted after every batch, for many passes.

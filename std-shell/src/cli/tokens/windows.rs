@@ -1,10 +1,18 @@
 //! SHARDs become batches of windows, and the cursor from which they go on.
 
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
 use std::num::NonZeroU32;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use safestep::tokens::{Bookmark, Pcg32, Shards, Share, TokenStream};
-use safestep::{Access, Error};
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use safestep::tokens::{Bookmark, CursorError, Pcg32, Shards, Share, TokenStream};
+use safestep::{Access, Cause, Error, Misfit};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::Sources;
 use crate::cli::{Exit, Failure};
@@ -44,12 +52,12 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "Q", default_value_t = 54, conflicts_with = "cursor")]
     stream: u64,
 
-    /// Where to go on: a cursor as it was printed.
+    /// Where to go on: a cursor as it was printed, @FILE or - for standard input.
     ///
-    /// {"shard","offset","rng":{"state","inc"}}, or the whole line around it. If it says which shards it belongs to, these must be
-    /// them.
-    #[arg(long, value_name = "JSON", value_parser = cursor)]
-    cursor: Option<Bookmark>,
+    /// {"shard","offset","rng":{"state","inc"}}, or the object {"cursor":...} that holds it. If it says which shards it belongs to,
+    /// these must be them. A cursor that tells many shards is too long for an argument; a file takes it.
+    #[arg(long, value_name = "JSON|@FILE|-", value_parser = OsStringValueParser::new().try_map(Origin::of))]
+    cursor: Option<Origin>,
 
     /// Which of the ranks this is, from 0.
     ///
@@ -80,12 +88,21 @@ Examples:
   safestep tokens windows shards/ --seq-len 1024 --batch 4 --batches 10 --rank 1 --ranks 8 --json
   safestep tokens windows train.bin --seq-len 8 --batch 2 --batches 3 --json --cursor \\
       '{\"shard\":0,\"offset\":6,\"rng\":{\"state\":\"185706b82c2e03f8\",\"inc\":\"000000000000006d\"}}'
+  tail -n 1 batches.jsonl | safestep tokens windows train.bin --seq-len 8 --batch 2 --batches 3 --json --cursor -
 
 Exit codes:
   0  read
-  1  a shard is bad, too short, or not the cursor's
+  1  a shard is bad, too short, or not the cursor's; what stands in a FILE is no cursor
   2  wrong usage
   3  a file could not be read";
+
+/// Where a cursor comes from.
+#[derive(Clone, Debug)]
+enum Origin {
+    Argument(Bookmark),
+    File(PathBuf),
+    Input,
+}
 
 pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Failure> {
     let share = match Share::of(arguments.batch, arguments.rank, arguments.ranks.unwrap_or(NonZeroU32::MIN)) {
@@ -100,8 +117,8 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
     let rng = Pcg32::seed(arguments.seed, arguments.stream);
     let mut stream =
         TokenStream::new(shards, arguments.seq_len, share, rng, arguments.vocab.map(NonZeroU32::get))?;
-    if let Some(bookmark) = &arguments.cursor {
-        stream.restore_bookmark(bookmark)?;
+    if let Some(origin) = &arguments.cursor {
+        stream.restore_bookmark(&origin.bookmark()?)?;
     }
     let seq_len = usize::try_from(arguments.seq_len.get()).unwrap_or(usize::MAX);
     if arguments.batches > 0 {
@@ -119,9 +136,48 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
     Ok(Exit::Good)
 }
 
-/// A cursor, or the line that was printed with it.
-fn cursor(text: &str) -> Result<Bookmark, String> {
-    let text = text.trim();
-    let inner = text.strip_prefix("{\"cursor\":").and_then(|rest| rest.strip_suffix('}'));
-    Bookmark::read(inner.unwrap_or(text).as_bytes()).map_err(|error| error.to_string())
+impl Origin {
+    fn of(argument: OsString) -> Result<Self, CursorError> {
+        match argument.as_bytes() {
+            b"-" => Ok(Self::Input),
+            [b'@', path @ ..] => Ok(Self::File(OsString::from_vec(path.to_vec()).into())),
+            text => read(text).map(Self::Argument),
+        }
+    }
+
+    fn bookmark(&self) -> Result<Bookmark, Error> {
+        match self {
+            Self::Argument(bookmark) => Ok(bookmark.clone()),
+            Self::File(path) => take(path, File::open(path)),
+            Self::Input => take(Path::new("standard input"), Ok(io::stdin().lock())),
+        }
+    }
+}
+
+fn take(path: &Path, from: io::Result<impl Read>) -> Result<Bookmark, Error> {
+    let mut text = Vec::new();
+    let taken = from.and_then(|from| from.take(CURSOR_BYTES_MAX + 1).read_to_end(&mut text));
+    taken.map_err(|error| Error::io("read a cursor from", path, error))?;
+    if text.len() as u64 > CURSOR_BYTES_MAX {
+        let error = io::Error::other(format!("it has more than {CURSOR_BYTES_MAX} bytes"));
+        return Err(Error::io("read a cursor from", path, error));
+    }
+    read(&text).map_err(|error| Error::new("read a cursor from", path, Cause::Misfit(Misfit::Cursor(error))))
+}
+
+/// A million shards with names of thirty characters.
+const CURSOR_BYTES_MAX: u64 = 1 << 27;
+
+/// A cursor, or the object that was printed with it.
+fn read(text: &[u8]) -> Result<Bookmark, CursorError> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Printed<'t> {
+        #[serde(borrow)]
+        cursor: &'t RawValue,
+    }
+    // An array would do for a struct, too.
+    let object = Some(text).filter(|text| text.trim_ascii_start().starts_with(b"{"));
+    let inner = object.and_then(|text| serde_json::from_slice(text).ok());
+    Bookmark::read(inner.map_or(text, |Printed { cursor }| cursor.get().as_bytes()))
 }
