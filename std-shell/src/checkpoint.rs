@@ -44,6 +44,8 @@ pub mod protocol;
 pub mod thresholds;
 mod names;
 mod contents;
+mod pieces;
+mod crew;
 mod stage;
 mod lock;
 pub mod scan;

@@ -77,6 +77,23 @@ impl Mapped {
         &self.path
     }
 
+    /// Brings a part of the map into memory at one go. A disk that cannot give the bytes, or a file that has lost them, is an error
+    /// here; without this, it would be SIGBUS at the first touch (and is still, if both happens between the two).
+    ///
+    /// # Errors
+    /// What the system says. Where it has no such call (before Linux 5.14, and elsewhere) there is none.
+    pub(crate) fn fetch(&self, begin: usize, len: usize) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        if let Some(map) = &self.map {
+            return match map.advise_range(memmap2::Advice::PopulateRead, begin, len) {
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+                answer => answer,
+            };
+        }
+        let _ = (begin, len);
+        Ok(())
+    }
+
     /// Asks the file system whether the file still has every byte of the map. One system call.
     ///
     /// # Errors

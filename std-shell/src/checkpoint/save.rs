@@ -18,12 +18,13 @@ use std::thread;
 use safestep_core::checkpoint::{Digest, StepName};
 
 use super::contents::{self, Content};
+use super::crew::How;
 use super::lock::locked;
 use super::names::{LATEST, LATEST_TMP, temporary};
 use super::protocol::Protocol;
 use super::retention::{Leftover, Retained, Retention, remove_steps, remove_tree};
 use super::scan::{Latest, Scan, scan};
-use super::stage::{self, How};
+use super::stage;
 use super::state::State;
 use super::thresholds::Thresholds;
 use super::verify::{FlawKind, Inspected};

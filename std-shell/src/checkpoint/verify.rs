@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -226,7 +227,9 @@ fn read_manifest(directory: &Path, listing: &[(OsString, u64)]) -> Result<Mapped
         let reason = format!("expected at most {DOCUMENT_BYTES_MAX} bytes, found {size}");
         return Err(flaw(FlawKind::Malformed(reason)));
     }
-    open(directory, MANIFEST_NAME)
+    let map = open(directory, MANIFEST_NAME)?;
+    map.fetch(0, map.len()).map_err(|error| flaw(FlawKind::Unreadable(error.to_string())))?;
+    Ok(map)
 }
 
 fn open(directory: &Path, name: &str) -> Result<Mapped, Flaw> {
@@ -270,29 +273,38 @@ fn check_bytes(
     work.sort_by_key(|(_, map)| std::cmp::Reverse(map.len()));
     let digests =
         hash_all(&work, progress).ok_or_else(|| Error::new("verify", directory, Cause::ThreadLost))?;
-    Ok(work.into_iter().zip(digests).map(|((name, map), digest)| (name, (map, digest))).collect())
+    let mut checked = Checked::new();
+    for ((name, map), digest) in work.into_iter().zip(digests) {
+        match digest {
+            Ok(digest) => {
+                checked.insert(name, (map, digest));
+            }
+            Err(error) => flaws.push(Flaw::of(&name, FlawKind::Unreadable(error.to_string()))),
+        }
+    }
+    Ok(checked)
 }
 
 /// The digests of files, by as many threads as there are cores; `None` if one came to an end too early and took digests with it.
-fn hash_all(files: &[(String, Mapped)], progress: &(dyn Fn(u64, u64) + Sync)) -> Option<Vec<Digest>> {
+fn hash_all(
+    files: &[(String, Mapped)],
+    progress: &(dyn Fn(u64, u64) + Sync),
+) -> Option<Vec<io::Result<Digest>>> {
     let total = files.iter().map(|(_, map)| len_bytes(map)).fold(0, u64::saturating_add);
     let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
     let work = || {
         let mut digests = Vec::new();
         while let Some((place, (_, map))) = files.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed))
         {
-            let mut hash = Sha256::new();
-            for chunk in map.chunks(CHUNK_BYTES) {
-                hash.update(chunk);
-                let chunk = len_bytes(chunk);
-                progress(done.fetch_add(chunk, Ordering::Relaxed).saturating_add(chunk), total);
-            }
-            digests.push((place, hash.digest()));
+            let digest = hash(map, &|bytes| {
+                progress(done.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes), total);
+            });
+            digests.push((place, digest));
         }
         digests
     };
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get).min(files.len());
-    let mut digests = vec![None; files.len()];
+    let mut digests: Vec<_> = files.iter().map(|_| None).collect();
     progress(0, total);
     thread::scope(|scope| {
         let spawn = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
@@ -307,6 +319,19 @@ fn hash_all(files: &[(String, Mapped)], progress: &(dyn Fn(u64, u64) + Sync)) ->
         }
     });
     digests.into_iter().collect()
+}
+
+/// The digest of one file; `through` is told of each portion.
+fn hash(map: &Mapped, through: &dyn Fn(u64)) -> io::Result<Digest> {
+    let mut hash = Sha256::new();
+    let mut begin = 0_usize;
+    for portion in map.chunks(PORTION_BYTES) {
+        map.fetch(begin, portion.len())?;
+        hash.update(portion);
+        begin = begin.saturating_add(portion.len());
+        through(len_bytes(portion));
+    }
+    Ok(hash.digest())
 }
 
 /// Every way in which the directory is not as the manifest says, but for files that have a flaw already.
@@ -372,5 +397,5 @@ fn len_bytes(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
-/// How much is hashed before progress is told.
-const CHUNK_BYTES: usize = 1 << 20;
+/// How much is read and hashed before progress is told.
+const PORTION_BYTES: usize = 1 << 20;
