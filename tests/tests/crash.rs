@@ -1,11 +1,12 @@
 //! The machine stops in the middle of a save: what is loaded afterwards is the old state or the new one, bit for bit.
 //!
 //! `checkpoint::power` shows it for every disk that the rules allow, on a model. Here are real processes: on real file systems
-//! that lose power, under a kernel that fails any call of theirs, and killed at any time.
+//! that lose power, on a disk that can no longer read, under a kernel that fails any call of theirs, and killed at any time.
 
 mod device;
 mod volume;
 mod file_systems;
+mod bad_sectors;
 mod system_calls;
 mod kills;
 

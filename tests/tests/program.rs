@@ -139,7 +139,7 @@ fn sparse_tensor(path: &Path, dtype: &str, elements: u64, len: u64) {
 }
 
 /// The program, built for this test's profile, target and features.
-fn binary() -> &'static Path {
+pub(crate) fn binary() -> &'static Path {
     static BINARY: OnceLock<Option<PathBuf>> = OnceLock::new();
     // It is not built again for each test.
     BINARY.get_or_init(|| built("--bin", "safestep")).as_deref().expect("the program cannot be built")

@@ -3,7 +3,7 @@
 //! A FUSE file system with one file, which a loop device turns into a disk. Its pages are in memory: those of the base, which
 //! nothing changes, and over them those that were written since. Another disk is put in by swapping the pages.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -93,6 +93,8 @@ impl Pages {
 struct Disk {
     pages: Pages,
     log: Vec<Event>,
+    /// Pages that it can no longer read.
+    bad: HashSet<usize>,
 }
 
 /// The file that the loop device stands on.
@@ -118,12 +120,21 @@ impl Device {
 
     /// Puts another disk in. Nobody may have it mounted.
     pub(super) fn put_in(&self, pages: Pages) {
-        *self.lock() = Disk { pages, log: Vec::new() };
+        *self.lock() = Disk { pages, ..Disk::default() };
     }
 
     /// The disk as it is now.
     pub(super) fn pages(&self) -> Pages {
         self.lock().pages.clone()
+    }
+
+    /// From now on, no page with these bytes can be read. Says how many there are.
+    pub(super) fn spoil(&self, bytes: &[u8]) -> usize {
+        let mut disk = self.lock();
+        let written = disk.pages.written.iter().chain(disk.pages.base.iter());
+        let holds = |page: &[u8]| page.windows(bytes.len()).any(|window| window == bytes);
+        disk.bad = written.filter(|(_, page)| holds(page)).map(|(place, _)| *place).collect();
+        disk.bad.len()
     }
 
     /// How many events there have been.
@@ -299,8 +310,12 @@ impl Filesystem for Server {
         reply: ReplyData,
     ) {
         let len = u64::from(size).min(self.len_bytes.saturating_sub(offset));
-        let bytes = self.disk.lock().unwrap().pages.read(place(offset), place(len));
-        reply.data(&bytes);
+        let (offset, len) = (place(offset), place(len));
+        let disk = self.disk.lock().unwrap();
+        if (offset / PAGE..(offset + len).div_ceil(PAGE)).any(|page| disk.bad.contains(&page)) {
+            return reply.error(Errno::EIO);
+        }
+        reply.data(&disk.pages.read(offset, len));
     }
 
     fn write(
