@@ -427,7 +427,7 @@ mod tests {
     #[test]
     fn pieces_of_any_size_arrive_in_order() {
         let (_directory, at) = room();
-        let sizes = [0, 1, BUFFER_BYTES - 1, BUFFER_BYTES, BUFFER_BYTES + 1, 3 * BUFFER_BYTES];
+        let sizes = [0, 1, GATHERED_BYTES - 1, GATHERED_BYTES, GATHERED_BYTES + 1, 3 * GATHERED_BYTES];
         for first in sizes {
             for second in sizes {
                 let content: Vec<u8> = (0..first + second + 1).map(|i| (i % 251) as u8).collect();
@@ -448,9 +448,9 @@ mod tests {
         let (directory, at) = room();
         fs::write(at("file"), "old").unwrap();
         let mut commit = Commit::begin(&OsDisk, &at("file")).unwrap();
-        commit.write(&[7; 3 * BUFFER_BYTES]).unwrap();
+        commit.write(&[7; 3 * GATHERED_BYTES]).unwrap();
         let temporary = commit.temporary_path().to_path_buf();
-        assert_eq!(fs::metadata(&temporary).unwrap().len(), 3 * BUFFER_BYTES as u64);
+        assert_eq!(fs::metadata(&temporary).unwrap().len(), 3 * GATHERED_BYTES as u64);
         drop(commit);
         assert_eq!(names(&directory), ["file"]);
         assert_eq!(fs::read(at("file")).unwrap(), b"old");
