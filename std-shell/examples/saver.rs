@@ -1,12 +1,12 @@
 //! A made-up training run -> one checkpoint after the other, by a process that tests can kill.
 //!
 //! ```text
-//! saver DIRECTORY FIRST COUNT BYTES [--keep N] [--without RULE] [--paced]
+//! saver DIRECTORY FIRST COUNT BYTES [--keep N] [--without RULE] [--portions BYTES] [--paced]
 //! ```
 //!
 //! It saves COUNT steps from FIRST on, each with so many BYTES beside the small tensors, keeps the last N (2), and says
 //! `saved STEP` when a step is durable. With `--paced` it then waits for a line on standard input. `--without` switches a rule
-//! of the protocol off. Exit code 3 and a line on standard error say that a save failed.
+//! of the protocol off, `--portions` has many threads write as if the state were large. Exit code 3 and a line on standard error say that a save failed.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use safestep::OsDisk;
 use safestep::checkpoint::{Retention, SaveOptions, save};
-use safestep_tests::runs::{Run, protocol_without};
+use safestep_tests::runs::{Run, in_portions, protocol_without};
 
 /// What to do.
 struct Plan {
@@ -41,6 +41,11 @@ impl Plan {
             match flag.as_str() {
                 "--keep" => plan.options.retention = Retention::last(arguments.next()?.parse().ok()?),
                 "--without" => plan.options.protocol = protocol_without(&arguments.next()?)?,
+                "--portions" => {
+                    let SaveOptions { threads, thresholds, .. } =
+                        in_portions(arguments.next()?.parse().ok()?);
+                    (plan.options.threads, plan.options.thresholds) = (threads, thresholds);
+                }
                 "--paced" => plan.paced = true,
                 _ => return None,
             }
@@ -67,13 +72,16 @@ impl Plan {
 
 fn main() -> ExitCode {
     let Some(plan) = Plan::read(std::env::args().skip(1)) else {
-        eprintln!("usage: saver DIRECTORY FIRST COUNT BYTES [--keep N] [--without RULE] [--paced]");
+        eprintln!(
+            "usage: saver DIRECTORY FIRST COUNT BYTES [--keep N] [--without RULE] [--portions BYTES] [--paced]"
+        );
         return ExitCode::from(2);
     };
     match plan.carry_out() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("saver: {error}");
+            // Where nobody listens there is nobody to tell.
+            let _ = writeln!(io::stderr(), "saver: {error}");
             ExitCode::from(3)
         }
     }

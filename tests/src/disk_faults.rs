@@ -44,6 +44,8 @@ pub enum Call {
     Write(usize),
     /// `sync` of a file, by its number.
     Sync(usize),
+    /// `write_back` of a file, by its number.
+    WriteBack(usize),
     /// `rename` from, to.
     Rename(PathBuf, PathBuf),
     /// `sync_dir` of a directory.
@@ -242,6 +244,11 @@ impl Disk for SimulatedDisk {
             state.durable[file.0] = state.live[file.0].clone();
         }
         Ok(())
+    }
+
+    /// It may do nothing, and that is the worst.
+    fn write_back(&self, file: &SimulatedFile) -> io::Result<()> {
+        self.call(Call::WriteBack(file.0)).map(drop)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

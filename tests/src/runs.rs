@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use safestep::checkpoint::protocol::Protocol;
-use safestep::checkpoint::{Checkpoint, Optimizer, State, Tensor};
+use safestep::checkpoint::thresholds::Thresholds;
+use safestep::checkpoint::{Checkpoint, Optimizer, SaveOptions, State, Tensor};
 use safestep_core::Dtype;
 use safestep_core::checkpoint::{DataCursor, GitSha, RngState, TrainerState};
 
@@ -153,6 +154,19 @@ fn lend(arrays: &[Array]) -> Vec<Tensor<'_>> {
         bytes: &array.bytes,
     });
     tensors.collect()
+}
+
+/// Has small states go through what large ones go through: many threads write, in portions of so many bytes between which the
+/// file is brought to the disk.
+#[must_use]
+pub fn in_portions(bytes: usize) -> SaveOptions {
+    let thresholds = Thresholds {
+        parallel_bytes_min: 0,
+        write_back_bytes: bytes as u64,
+        chunk_bytes: bytes / 2,
+        gathered_bytes: bytes / 4,
+    };
+    SaveOptions { threads: 3, thresholds, ..SaveOptions::default() }
 }
 
 /// All rules of a save but one, by its name.

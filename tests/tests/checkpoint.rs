@@ -9,6 +9,8 @@ mod damage;
 mod power;
 mod errors;
 mod background;
+#[cfg(target_os = "linux")]
+mod descriptors;
 
 use std::path::{Path, PathBuf};
 

@@ -48,7 +48,7 @@ impl Ran {
 }
 
 /// A command for the program; it runs in `fixtures/` unless told otherwise.
-fn program() -> Command {
+pub(crate) fn program() -> Command {
     let mut command = Command::new(binary());
     command.current_dir(fixtures()).stdin(Stdio::null());
     // The machine that runs the tests may have opinions about colours.

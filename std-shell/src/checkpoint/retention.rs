@@ -58,7 +58,7 @@ impl Leftover {
     /// Why something else cannot take its place.
     fn into_reason(self) -> io::Error {
         let Self { path, because } = self;
-        io::Error::new(because.kind(), format!("{} is in the way: {because}", terminal_safe(&path)))
+        io::Error::new(because.kind(), format!("cannot clear {} first: {because}", terminal_safe(&path)))
     }
 }
 

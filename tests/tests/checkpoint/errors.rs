@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
-use super::power::{ROOT, disk_with, image_of_two, save_on};
+use super::power::{ROOT, all_at_once, disk_with, image_of_two, one_by_one, save_by, save_on};
+use safestep::checkpoint::protocol::Protocol;
 use safestep::checkpoint::{SaveOptions, save};
 use safestep_tests::disk_faults::{Call, EINTR, EIO, ENOSPC, Fault, Image, SimulatedDisk};
+use safestep_tests::remarks::remark;
 use safestep_tests::runs::Run;
 
 /// The files of a step, or of the root itself.
@@ -14,21 +16,24 @@ fn part(image: &Image, name: &str) -> Image {
     part.map(|(path, standing)| (path.clone(), standing.clone())).collect()
 }
 
-fn calls() -> Vec<Call> {
-    let disk = disk_with(image_of_two());
-    save_on(&disk, 30).unwrap();
-    disk.calls()
+/// The ways of a save, and the calls that it makes; when threads make them the numbers change from run to run.
+fn ways() -> [(SaveOptions, Vec<Call>); 2] {
+    [one_by_one(Protocol::default()), all_at_once(Protocol::default())].map(|options| {
+        let disk = disk_with(image_of_two());
+        save_by(&disk, 30, &options).unwrap();
+        (options, disk.calls())
+    })
 }
 
 #[test]
 fn an_error_at_any_call_leaves_older_checkpoints_whole() {
     let before = image_of_two();
     let (mut failed, mut cleared) = (0, 0);
-    for (number, call) in calls().iter().enumerate() {
-        for fault in [Fault::Error(EIO), Fault::Error(ENOSPC), Fault::Broken(EIO)] {
+    for (options, calls) in ways() {
+        for (number, fault) in (0..calls.len()).flat_map(|number| FAULTS.map(|fault| (number, fault))) {
             let disk = disk_with(before.clone()).fail_at(number, fault);
-            let answer = save_on(&disk, 30);
-            let after = disk.live();
+            let answer = save_by(&disk, 30, &options);
+            let (after, call) = (disk.live(), disk.calls().get(number).cloned());
             let declared = part(&after, "LATEST") != part(&before, "LATEST");
             match answer {
                 // What comes after LATEST fails nothing.
@@ -50,41 +55,57 @@ fn an_error_at_any_call_leaves_older_checkpoints_whole() {
             // A whole disk again: the next save works and clears.
             let disk = SimulatedDisk::holding(after);
             save_on(&disk, 40).unwrap();
-            assert!(disk.live().keys().all(|path| !path.to_string_lossy().ends_with(".tmp")), "{call:?}");
+            assert!(disk.live().keys().all(|path| !path.to_string_lossy().contains(".tmp")), "{call:?}");
             cleared += 1;
         }
     }
-    println!("{failed} errors, {cleared} next saves");
-    assert!(failed > 90, "{failed}");
+    remark(&format!("errors of a simulated disk: {failed} of {cleared} failed the save"));
+    assert!(failed > 200, "{failed}");
 }
+
+const FAULTS: [Fault; 3] = [Fault::Error(EIO), Fault::Error(ENOSPC), Fault::Broken(EIO)];
 
 #[test]
 fn a_failed_sync_is_never_tried_again() {
-    for (number, call) in calls().iter().enumerate() {
-        if let Call::Sync(file) = call {
-            for errno in [EIO, EINTR] {
-                let disk = disk_with(image_of_two()).fail_at(number, Fault::Error(errno));
-                save_on(&disk, 30).expect_err("a failed sync was swallowed");
-                let again = disk.calls().iter().filter(|call| **call == Call::Sync(*file)).count();
-                assert_eq!(again, 1, "{call:?}");
-            }
+    let mut looked_at = 0;
+    for (options, calls) in ways() {
+        for (number, errno) in (0..calls.len()).flat_map(|number| [(number, EIO), (number, EINTR)]) {
+            let disk = disk_with(image_of_two()).fail_at(number, Fault::Error(errno));
+            let answer = save_by(&disk, 30, &options);
+            let calls = disk.calls();
+            let Some((Call::Sync(file) | Call::WriteBack(file), later)) =
+                calls.get(number..).and_then(<[Call]>::split_first)
+            else {
+                continue;
+            };
+            answer.expect_err("a failed sync was swallowed");
+            let again = |call: &Call| [Call::Sync(*file), Call::WriteBack(*file)].contains(call);
+            assert!(!later.iter().any(again), "{later:?}");
+            looked_at += 1;
         }
     }
+    assert!(looked_at > 30, "{looked_at}");
 }
 
 #[test]
 fn signals_and_short_writes_are_no_errors() {
-    for (number, call) in calls().iter().enumerate() {
-        if matches!(call, Call::Write(_)) {
-            let disk = disk_with(image_of_two()).fail_at(number, Fault::Error(EINTR));
-            save_on(&disk, 30).unwrap();
-        }
-    }
-    let disk = disk_with(image_of_two()).with_short_writes(7);
-    save_on(&disk, 30).unwrap();
     let whole = disk_with(image_of_two());
     save_on(&whole, 30).unwrap();
-    assert_eq!(disk.live(), whole.live());
+    for (options, calls) in ways() {
+        for number in 0..calls.len() {
+            let disk = disk_with(image_of_two()).fail_at(number, Fault::Error(EINTR));
+            let answer = save_by(&disk, 30, &options);
+            if matches!(disk.calls().get(number), Some(Call::Write(_))) {
+                answer.unwrap();
+                assert_eq!(disk.live(), whole.live());
+            }
+        }
+        for most_bytes in [1, 7, 100] {
+            let disk = disk_with(image_of_two()).with_short_writes(most_bytes);
+            save_by(&disk, 30, &options).unwrap();
+            assert_eq!(disk.live(), whole.live());
+        }
+    }
 }
 
 /// A state that all threads work on: one write after the other fails, on whichever thread it comes.

@@ -17,7 +17,8 @@ use safestep::checkpoint::{Retention, SaveOptions, Saved, load, save, scan, veri
 use safestep::error::Cause;
 use safestep::{Error, OsDisk};
 use safestep_tests::disk_faults::{Fault, Image, Searched, SimulatedDisk, Standing, crash_at_every_call};
-use safestep_tests::runs::{Run, materialize};
+use safestep_tests::remarks::remark;
+use safestep_tests::runs::{Run, in_portions, materialize};
 
 pub(super) const ROOT: &str = "run/ckpt";
 
@@ -29,22 +30,33 @@ pub(super) fn disk_with(image: Image) -> SimulatedDisk {
 }
 
 pub(super) fn save_on(disk: &SimulatedDisk, step: u64) -> Result<Saved, Error> {
-    save_by(disk, step, Protocol::default())
+    save_by(disk, step, &one_by_one(Protocol::default()))
 }
 
-fn save_by(disk: &SimulatedDisk, step: u64, protocol: Protocol) -> Result<Saved, Error> {
-    let options = SaveOptions { retention: Retention::last(1), protocol, ..SaveOptions::default() };
-    Run::at(step).with(|state| save(disk, Path::new(ROOT), state, &options))
+pub(super) fn save_by(disk: &SimulatedDisk, step: u64, options: &SaveOptions) -> Result<Saved, Error> {
+    Run::at(step).with(|state| save(disk, Path::new(ROOT), state, options))
 }
 
-/// Steps 10 and 20, all durable, with LATEST at 20.
+/// Writes one file after the other, as small states are written.
+pub(super) fn one_by_one(protocol: Protocol) -> SaveOptions {
+    SaveOptions { retention: Retention::last(1), protocol, ..SaveOptions::default() }
+}
+
+/// Writes all files at once, as large states are written: which call is the how manieth is then left to chance.
+pub(super) fn all_at_once(protocol: Protocol) -> SaveOptions {
+    SaveOptions { retention: Retention::last(1), protocol, ..in_portions(64) }
+}
+
+/// Steps 10 and 20, all durable, with LATEST at 20; and a directory that somebody put where others save.
 pub(super) fn image_of_two() -> Image {
     let disk = SimulatedDisk::holding([("run", Standing::Directory)]);
     for step in [10, 20] {
         let options = SaveOptions::default();
         Run::at(step).with(|state| save(&disk, Path::new(ROOT), state, &options)).unwrap();
     }
-    disk.live()
+    let mut image = disk.live();
+    image.insert(Path::new(ROOT).join("step-000007.tmp/deep/file"), Standing::File(b"x".to_vec()));
+    disk_with(image).live()
 }
 
 /// A root with one step and nothing else.
@@ -147,19 +159,19 @@ impl Judge {
     }
 }
 
-/// Pulls the plug at every call of a save of step 30 over steps 10 and 20.
-fn search(protocol: Protocol, ignored_sync: Option<usize>) -> Result<Searched, String> {
+/// Pulls the plug at every call of a save of step 30 over steps 10 and 20, and looks at so many images for each.
+fn search(options: &SaveOptions, images_max: usize, ignored_sync: Option<usize>) -> Result<Searched, String> {
     let (before, judge) = (image_of_two(), Judge::new(Some(20), 30));
     let setup = || match ignored_sync {
         Some(sync) => disk_with(before.clone()).ignore_sync(sync),
         None => disk_with(before.clone()),
     };
     let job = |disk: &SimulatedDisk| {
-        save_by(disk, 30, protocol).is_ok_and(|saved| saved.retained.leftovers.is_empty())
+        save_by(disk, 30, options).is_ok_and(|saved| saved.retained.leftovers.is_empty())
     };
     // Success is what the caller hears, whatever happens afterwards.
-    let job = |disk: &SimulatedDisk| job(disk) || latest_was_synced(disk, protocol);
-    crash_at_every_call(IMAGES_MAX, setup, job, |image, success| judge.judge(image, success))
+    let job = |disk: &SimulatedDisk| job(disk) || latest_was_synced(disk, options.protocol);
+    crash_at_every_call(images_max, setup, job, |image, success| judge.judge(image, success))
 }
 
 /// Whether a save that was cut off had reported success: the plug was pulled while it was tidying up.
@@ -173,25 +185,36 @@ fn latest_was_synced(disk: &SimulatedDisk, protocol: Protocol) -> bool {
 
 #[test]
 fn a_power_failure_leaves_the_old_state_or_the_new_one() {
-    let searched = search(Protocol::default(), None).unwrap();
-    println!("{searched:?}");
-    assert!(searched.syncs >= 11 && searched.images > 20 * searched.calls, "{searched:?}");
+    for (way, options, images_max) in [
+        ("one by one", one_by_one(Protocol::default()), IMAGES_MAX),
+        ("all at once", all_at_once(Protocol::default()), IMAGES_MAX / 4),
+    ] {
+        let searched = search(&options, images_max, None).unwrap();
+        tell(&format!("a save, {way}"), searched);
+        assert!(searched.syncs >= 11 && searched.images > 20 * searched.calls, "{searched:?}");
+    }
+}
+
+fn tell(what: &str, searched: Searched) {
+    let Searched { calls, syncs, images } = searched;
+    remark(&format!("power: {what}: {calls} calls, of them {syncs} syncs: {images} images judged"));
 }
 
 #[test]
 fn a_power_failure_in_the_first_save_leaves_nothing_or_all() {
     let judge = Judge::new(None, 30);
     let setup = || SimulatedDisk::holding::<&str>([]);
-    let searched = crash_at_every_call(
-        IMAGES_MAX,
-        setup,
-        |disk| save_on(disk, 30).is_ok(),
-        |image, success| judge.judge(image, success),
-    );
-    println!("{:?}", searched.unwrap());
+    for (way, options) in
+        [("one by one", one_by_one(Protocol::default())), ("all at once", all_at_once(Protocol::default()))]
+    {
+        let job = |disk: &SimulatedDisk| save_by(disk, 30, &options).is_ok();
+        let searched =
+            crash_at_every_call(IMAGES_MAX, setup, job, |image, success| judge.judge(image, success));
+        tell(&format!("a first save, {way}"), searched.unwrap());
+    }
     // The same without the syncs that keep the root itself.
     let careless = Protocol { sync_parent: false, ..Protocol::default() };
-    let job = |disk: &SimulatedDisk| save_by(disk, 30, careless).is_ok();
+    let job = |disk: &SimulatedDisk| save_by(disk, 30, &one_by_one(careless)).is_ok();
     let complaint = crash_at_every_call(IMAGES_MAX, setup, job, |image, success| judge.judge(image, success));
     println!("sync_parent: {}", complaint.expect_err("nobody noticed").lines().next().unwrap());
 }
@@ -210,8 +233,12 @@ fn every_rule_is_needed() {
         ("delete_last", Protocol { delete_last: false, ..all }),
         ("unname_first", Protocol { unname_first: false, ..all }),
     ];
-    for (rule, protocol) in table {
-        let complaint = search(protocol, None).expect_err(&format!("nobody noticed that {rule} was off"));
+    let by_one = table.map(|(rule, protocol)| (rule, one_by_one(protocol)));
+    // The one rule that many threads keep in a way of their own.
+    let at_once = ("sync_files", all_at_once(Protocol { sync_files: false, ..all }));
+    for (rule, options) in by_one.into_iter().chain([at_once]) {
+        let complaint =
+            search(&options, IMAGES_MAX, None).expect_err(&format!("nobody noticed that {rule} was off"));
         println!("{rule}: {}", complaint.lines().next().unwrap());
     }
 }
@@ -221,20 +248,20 @@ fn every_sync_is_needed() {
     let disk = disk_with(image_of_two());
     save_on(&disk, 30).unwrap();
     for sync in 0..disk.syncs() {
-        let complaint =
-            search(Protocol::default(), Some(sync)).expect_err("nobody noticed that a sync was missing");
+        let complaint = search(&one_by_one(Protocol::default()), IMAGES_MAX, Some(sync))
+            .expect_err("nobody noticed that a sync was missing");
         println!("without sync {sync}: {}", complaint.lines().next().unwrap());
     }
 }
 
 /// The manifest comes last: a directory that has one is whole, under its temporary name too, at every instant. That is what
 /// a process that is killed leaves, so here the live image counts.
-fn unfinished_directories_without_lies(protocol: Protocol) -> Result<usize, String> {
+fn unfinished_directories_without_lies(options: &SaveOptions) -> Result<usize, String> {
     let (before, judge) = (image_of_two(), Judge::new(Some(20), 30));
     let mut looked_at = 0;
     for point in 0.. {
         let disk = disk_with(before.clone()).fail_at(point, Fault::PowerFailure);
-        let _ = save_by(&disk, 30, protocol);
+        let _ = save_by(&disk, 30, options);
         let live = disk.live();
         materialize(&live, judge.directory.path(), &judge.standing.borrow());
         judge.standing.replace(live.clone());
@@ -257,7 +284,9 @@ fn unfinished_directories_without_lies(protocol: Protocol) -> Result<usize, Stri
 
 #[test]
 fn the_manifest_comes_last() {
-    assert!(unfinished_directories_without_lies(Protocol::default()).unwrap() > 3);
     let careless = Protocol { manifest_last: false, ..Protocol::default() };
-    println!("{}", unfinished_directories_without_lies(careless).expect_err("nobody noticed"));
+    for way in [one_by_one, all_at_once] {
+        assert!(unfinished_directories_without_lies(&way(Protocol::default())).unwrap() > 3);
+        println!("{}", unfinished_directories_without_lies(&way(careless)).expect_err("nobody noticed"));
+    }
 }

@@ -26,7 +26,7 @@ fn a_bad_state_is_refused_and_nothing_is_written() {
             run.optimizer_state = "{step:1}".into();
         }),
         ("state: at byte 10: expected a JSON value, found 'N'", |run| {
-            run.optimizer_state = r#"{"a": [1, NaN]}"#.into()
+            run.optimizer_state = r#"{"a": [1, NaN]}"#.into();
         }),
         ("state: at byte 1: expected a JSON value, found the end", |run| run.optimizer_state = " ".into()),
         ("state: at byte 3: expected only white space behind the document", |run| {

@@ -182,7 +182,7 @@ fn what_cannot_be_deleted_is_named_and_fails_nothing() {
     }
     // A step that stays because the name is taken that it would have for its end.
     for (call, place) in denied(&root.join("step-000001.tmp/deep")) {
-        let because = format!("{} is in the way: Permission denied (os error 13)", place.display());
+        let because = format!("cannot clear {} first: Permission denied (os error 13)", place.display());
         assert_eq!(leftovers_when(&call, prunes), [(root.join("step-000001"), because)], "{call:?}");
     }
 }
