@@ -1,11 +1,12 @@
 //! Stored ids become the integers that models are fed with, and the check against the vocabulary rides along.
 //!
-//! The largest id of a block is found while the block is widened, so that no id is read twice for it. Bytes stand at any alignment,
-//! little-endian. The loops are inlined where they are called, so that a caller who compiles for a larger machine has them
-//! compiled for it.
+//! The ids of a block are held against the limit right before the block is widened: two loops of one purpose each, the second over
+//! what the nearest cache holds by then, are faster than one that does both. Bytes stand at any alignment, little-endian. The loops
+//! are inlined where they are called, so that a caller who compiles for a larger machine has them compiled for it.
 
 use crate::span::count;
 use crate::tokens::shard::Width;
+use core::ops::BitOr;
 use core::{fmt, slice};
 
 /// An integer that an id can become.
@@ -147,11 +148,11 @@ pub fn widen_pair<T: Token>(
     }
 }
 
-/// How many ids are widened before their largest is looked at.
+/// How many ids are checked, and then widened.
 const BLOCK: usize = 2048;
 
 #[inline(always)]
-fn blocks<const N: usize, R: Into<u32> + Ord + Copy + Default, T: Token>(
+fn blocks<const N: usize, R: Stored, T: Token>(
     ids: &[[u8; N]],
     out: &mut [T],
     largest: u32,
@@ -168,7 +169,7 @@ fn blocks<const N: usize, R: Into<u32> + Ord + Copy + Default, T: Token>(
 }
 
 #[inline(always)]
-fn pairs<const N: usize, R: Into<u32> + Ord + Copy + Default, T: Token>(
+fn pairs<const N: usize, R: Stored, T: Token>(
     ids: &[[u8; N]],
     inputs: &mut [T],
     targets: &mut [T],
@@ -199,40 +200,76 @@ fn pairs<const N: usize, R: Into<u32> + Ord + Copy + Default, T: Token>(
     block(last, last_target, largest, read).map_err(|error| later(error, done))
 }
 
-/// Widens and checks.
+/// Checks, and widens.
 #[inline(always)]
-fn block<const N: usize, R: Into<u32> + Ord + Copy + Default, T: Token>(
+fn block<const N: usize, R: Stored, T: Token>(
     ids: &[[u8; N]],
     out: &mut [T],
     largest: u32,
     read: impl Fn([u8; N]) -> R + Copy,
 ) -> Result<(), IdError> {
-    let mut most = R::default();
+    check(ids, largest, read)?;
     for (to, &id) in out.iter_mut().zip(ids) {
-        let id = read(id);
-        most = most.max(id);
-        *to = T::of(id.into());
+        *to = T::of(read(id).into());
     }
-    if most.into() > largest { Err(first_beyond(ids, largest, |id| read(id).into())) } else { Ok(()) }
+    Ok(())
 }
 
-/// Widens into two places, and checks.
+/// Checks, and widens into two places.
 #[inline(always)]
-fn shared<const N: usize, R: Into<u32> + Ord + Copy + Default, T: Token>(
+fn shared<const N: usize, R: Stored, T: Token>(
     ids: &[[u8; N]],
     inputs: &mut [T],
     targets: &mut [T],
     largest: u32,
     read: impl Fn([u8; N]) -> R + Copy,
 ) -> Result<(), IdError> {
-    let mut most = R::default();
+    check(ids, largest, read)?;
     for ((input, target), &id) in inputs.iter_mut().zip(targets).zip(ids) {
-        let id = read(id);
-        most = most.max(id);
-        *input = T::of(id.into());
-        *target = T::of(id.into());
+        let id = T::of(read(id).into());
+        *input = id;
+        *target = id;
     }
-    if most.into() > largest { Err(first_beyond(ids, largest, |id| read(id).into())) } else { Ok(()) }
+    Ok(())
+}
+
+/// Holds each id against the limit.
+#[inline(always)]
+fn check<const N: usize, R: Stored>(
+    ids: &[[u8; N]],
+    largest: u32,
+    read: impl Fn([u8; N]) -> R + Copy,
+) -> Result<(), IdError> {
+    // What is wider than the ids is no limit to them. Bits that are gathered wait for nothing; a maximum would for the one before it.
+    let limit = R::try_from(largest).unwrap_or(R::LARGEST);
+    let excess = ids.iter().fold(R::default(), |bits, &id| bits | read(id).above(limit));
+    if excess.into() > 0 { Err(first_beyond(ids, largest, |id| read(id).into())) } else { Ok(()) }
+}
+
+/// An id as it is stored.
+trait Stored: Copy + Default + Into<u32> + TryFrom<u32> + BitOr<Output = Self> {
+    const LARGEST: Self;
+
+    /// By how much it is above the limit; 0 if it is not.
+    fn above(self, limit: Self) -> Self;
+}
+
+impl Stored for u16 {
+    const LARGEST: Self = Self::MAX;
+
+    #[inline(always)]
+    fn above(self, limit: Self) -> Self {
+        self.saturating_sub(limit)
+    }
+}
+
+impl Stored for u32 {
+    const LARGEST: Self = Self::MAX;
+
+    #[inline(always)]
+    fn above(self, limit: Self) -> Self {
+        self.saturating_sub(limit)
+    }
 }
 
 #[cold]

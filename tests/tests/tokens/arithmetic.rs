@@ -170,7 +170,9 @@ fn passes_within_a_number_of_windows() {
 /// A share that would walk for minutes in each step is refused, at once; one rank of its own never is.
 #[test]
 fn shares_that_pass_over_too_many_passes() {
-    let table: &[(&[u64], u32, u32, u32, Option<(u64, u64)>)] = &[
+    // Ids of the shards, T, B, ranks; the windows of the others and the passes, if refused.
+    type Row = (&'static [u64], u32, u32, u32, Option<(u64, u64)>);
+    let table: &[Row] = &[
         (&[4], 3, 1, u32::MAX, Some((u64::from(u32::MAX) - 1, u64::from(u32::MAX) - 1))),
         (
             &[4],
