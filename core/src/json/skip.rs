@@ -164,5 +164,16 @@ mod tests {
             let (rest, depth) = left(&text, |scan| scan.close_many(down_to));
             assert_eq!((rest, widen(depth)), (brackets - closed, arrays - closed), "{brackets} in {arrays}");
         }
+        // An object among the eight that they would close is not closed so, but one around them may be.
+        for (inner, closed) in [(0, 0), (1, 0), (7, 0), (8, 8), (9, 8)] {
+            let text = inside(10, &std::format!("{{\"k\":{}{}", "[".repeat(inner), "]".repeat(8)));
+            let (rest, _) = left(&text, |scan| {
+                scan.open(true);
+                scan.key();
+                (0..inner).for_each(|_| scan.open(false));
+                scan.close_many(0);
+            });
+            assert_eq!(rest, 8 - closed, "{inner}");
+        }
     }
 }

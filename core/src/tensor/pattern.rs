@@ -186,7 +186,7 @@ impl Pattern {
                 return None;
             }
         }
-        if scan.goes_on() || scan.stop.is_some() || widen(scan.at()) != len {
+        if scan.goes_on() || widen(scan.at()) != len {
             return None;
         }
         *close = glue(from, scan.at())?;
@@ -330,6 +330,18 @@ mod tests {
             let mut patterns = Patterns::default();
             learn(&mut patterns, text, next);
             assert_eq!(patterns.last.is_some(), learned, "{text}{next}");
+        }
+        for (len, learned) in [(1_023, true), (1_024, false)] {
+            let text = entry(SPELLINGS[1], &"1".repeat(len - entry(SPELLINGS[1], "", 0, 8).len()), 0, 8);
+            let mut patterns = Patterns::default();
+            learn(&mut patterns, &text, ",\"b");
+            assert_eq!((text.len(), patterns.last.is_some()), (len, learned));
+        }
+        // A part of an entry is none.
+        for len in [good.len() - 1, good.len() + 1] {
+            let mut patterns = Patterns::default();
+            patterns.learn(std::format!("{good},\"b").as_bytes(), len);
+            assert!(patterns.last.is_none(), "{len}");
         }
     }
 
