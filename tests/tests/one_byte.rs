@@ -24,6 +24,20 @@ const PATTERNS: [&str; 3] = [
     "{\"a\":\t{\"data_offsets\":[0 ,24],\"shape\":[ 2 ,3], \"dtype\" :\"F32\"} ,\"b\":\t{\"data_offsets\":[24 ,40],\"shape\":[ 2 ,2], \"dtype\" :\"F32\"} ,\"c\":\t{\"data_offsets\":[40 ,44],\"shape\":[ 1], \"dtype\" :\"F32\"} }",
 ];
 
+/// Values of every kind of which no byte may be missed though nobody wants them, and the rule that they break; and one
+/// that ends where the entry goes on.
+const UNREAD: [(&str, &str); 3] = [
+    (
+        "R4.field",
+        r#"{"a":{"dtype":"U8","z":[[],{},1,[2,[]],{"b":[],"c":{}},-3.5e+7,[[[[[[[[[[4]]]]]]]]]],[[[[{"k":[[[[5]]]]}]]]],true,"s"],"shape":[],"data_offsets":[0,1]}}"#,
+    ),
+    (
+        "R4.field",
+        r#"{"a":{"dtype":"U8","shape":[],"data_offsets":[0,1],"z": {"b": [12 , {"c" : null , "d" : [ ]} , [[[[[[[[[]]]]]]]] , 0]] , "e": {}}} }"#,
+    ),
+    ("R4.dtype", r#"{"a":{"dtype":[[[[[[[[1]]]]]]]],"shape":[],"data_offsets":[0,1]}}"#),
+];
+
 /// The quick ways look at up to sixteen bytes at once, so the last entry takes them only with something behind it.
 const PADDING: [u8; 24] = [b' '; 24];
 
@@ -38,11 +52,13 @@ fn judge_padded(text: &[u8], data_len: u64) {
 }
 
 fn neighbours(text: &str) {
-    let text = text.as_bytes();
-    let bytes = recipe::front(text);
+    let bytes = recipe::front(text.as_bytes());
     let found = twin::judge(&bytes, u64::MAX, &twin::Options::default()).expect_err("surplus");
     assert_eq!(found.rule, "R5.surplus");
-    let data_len = found.offset - bytes.len() as u64;
+    neighbours_before(text.as_bytes(), found.offset - bytes.len() as u64);
+}
+
+fn neighbours_before(text: &[u8], data_len: u64) {
     for place in 0..text.len() {
         let mut changed = text.to_vec();
         changed.remove(place);
@@ -91,6 +107,16 @@ fn neighbours_of_a_pretty_spelling() {
 #[test]
 fn neighbours_of_an_odd_spelling() {
     neighbours(PATTERNS[2]);
+}
+
+#[test]
+fn neighbours_of_values_that_nobody_reads() {
+    for (rule, text) in UNREAD {
+        let bytes = recipe::front(text.as_bytes());
+        let found = twin::judge(&bytes, bytes.len() as u64 + 1, &twin::Options::default());
+        assert_eq!(found.expect_err("a broken rule").rule, rule);
+        neighbours_before(text.as_bytes(), 1);
+    }
 }
 
 /// Shapes whose bits, cut to 64, are those of the offsets: in every dtype, 2^64 and 2^64 + 64 bits.

@@ -1,6 +1,7 @@
 //! Parts of tensors: the runs of a slice are the elements that plain nested loops would take, in the same order, whatever
 //! the rank; and elements are lent in place exactly where their type and alignment allow it.
 
+use safestep_core::numbers::Number;
 use safestep_core::{Axis, Dtype, Frame, Limits, Pick, Shape, Slice, SliceError, ViewError};
 use safestep_tests::headers::random::Random;
 
@@ -68,6 +69,8 @@ fn whole_tensors_and_whole_rows_are_one_run() {
         ("[4,5,6]", &[Pick::ALL, Pick { start: 1, stop: 4, step: 1 }], 4),
         ("[4,5,6]", &[Pick { start: 0, stop: 4, step: 2 }], 2),
         ("[4,5,6]", &[Pick::ALL, Pick::ALL, Pick { start: 0, stop: 6, step: 2 }], 60),
+        // One index is one, whatever the step.
+        ("[4,1]", &[Pick::ALL, Pick { start: 0, stop: 1, step: 2 }], 1),
         ("[4,0,6]", &[], 0),
         ("[0,18446744073709551615,18446744073709551615]", &[], 0),
     ];
@@ -83,16 +86,37 @@ fn picks_that_do_not_fit_say_why() {
     let beyond = Pick { start: 0, stop: 4, step: 1 };
     let reversed = Pick { start: 2, stop: 1, step: 1 };
     let still = Pick { start: 0, stop: 1, step: 0 };
-    let cases: &[(&[Pick], usize, SliceError)] = &[
-        (&[Pick::ALL; 3], 2, SliceError::PicksTooMany { rank: 2, found: 3 }),
-        (&[], 1, SliceError::AxesTooFew { needed: 2, lent: 1 }),
-        (&[Pick::ALL, still], 2, SliceError::Step { axis: 1 }),
-        (&[beyond], 2, SliceError::Range { axis: 0, dim: 3, found: beyond }),
-        (&[reversed], 2, SliceError::Range { axis: 0, dim: 3, found: reversed }),
+    let cases: &[(&[Pick], usize, SliceError, &str)] = &[
+        (
+            &[Pick::ALL; 3],
+            2,
+            SliceError::PicksTooMany { rank: 2, found: 3 },
+            "expected at most 2 picks, found 3",
+        ),
+        (&[], 1, SliceError::AxesTooFew { needed: 2, lent: 1 }, "2 axes are needed, 1 were lent"),
+        (
+            &[Pick::ALL, still],
+            2,
+            SliceError::Step { axis: 1 },
+            "expected a step of at least 1 in dimension 1, found 0",
+        ),
+        (
+            &[beyond],
+            2,
+            SliceError::Range { axis: 0, dim: 3, found: beyond },
+            "expected a range within 0..3 in dimension 0, found 0..4",
+        ),
+        (
+            &[reversed],
+            2,
+            SliceError::Range { axis: 0, dim: 3, found: reversed },
+            "expected a range within 0..3 in dimension 0, found 2..1",
+        ),
     ];
-    for (picks, lent, expected) in cases {
+    for (picks, lent, expected, words) in cases {
         let mut axes = vec![Axis::default(); *lent];
         assert_eq!(Slice::of(Shape::new(b"[3, 3]"), picks, &mut axes).err(), Some(*expected));
+        assert_eq!(expected.to_string(), *words);
     }
 }
 
@@ -138,7 +162,24 @@ fn elements_are_lent_where_they_are_aligned() {
         }
         assert_eq!(view.elements::<u32>(), Err(ViewError::Dtype { found: Dtype::F32 }));
         assert_eq!(view.elements::<f64>(), Err(ViewError::Dtype { found: Dtype::F32 }));
+        // As numbers, wherever they stand.
+        assert_eq!(
+            [0, 1, 2].map(|index| view.number(index)),
+            [Some(1.5), Some(-2.0), None].map(|value| value.map(Number::F32))
+        );
+        let (mut floats, mut doubles) = ([0.0; 2], [0.0; 2]);
+        view.decode_f32(&mut floats).unwrap();
+        view.decode_f64(&mut doubles).unwrap();
+        assert_eq!((floats, doubles), ([1.5, -2.0], [1.5, -2.0]));
+        assert!(view.decode_f32(&mut floats[1..]).is_err() && view.decode_f64(&mut doubles[1..]).is_err());
     }
     assert_eq!(aligned, 2);
+    for (error, words) in [
+        (ViewError::Dtype { found: Dtype::F32 }, "expected a type for F32, found one for another dtype"),
+        (ViewError::Misaligned { expected: 4 }, "expected bytes at a multiple of 4, found them elsewhere"),
+        (ViewError::Endian, "expected a little-endian machine for elements of several bytes"),
+    ] {
+        assert_eq!(error.to_string(), words);
+    }
     assert!(entry.view(&room[..7]).is_none());
 }

@@ -9,7 +9,7 @@ use safestep_tests::oracle::{self, recipe};
 const LENGTH_MAX: usize = 53;
 
 /// What ends a string, what breaks it, what is an escape and what is only nearly one; UTF-8 whole and cut.
-const THINGS: [&[u8]; 29] = [
+const THINGS: [&[u8]; 32] = [
     b"",
     b"\"",
     b"\\",
@@ -24,6 +24,10 @@ const THINGS: [&[u8]; 29] = [
     b"\\ud83d\\ude00",
     b"\\ud83d",
     b"\\ude00",
+    // Two halves that are not the two.
+    b"\\udc00\\udc00",
+    b"\\ude00\\ude00",
+    b"\\ud83d\\ud83d",
     // Where UTF-8 takes another byte.
     b"\\u007f",
     b"\\u0080",

@@ -61,3 +61,30 @@ const fn word(name: &[u8]) -> u64 {
     }
     word
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+
+    /// In each place of the quote, whatever stands behind it; other names are not found here.
+    #[test]
+    fn frequent_names_are_found_with_their_quotes_only() {
+        let mut found = 0;
+        for dtype in Dtype::ALL {
+            for behind in ["\"\"\"\"\"\"\"\"", "\0\0\0\0\0\0\0\0", "\u{7ff}\u{7ff}\u{7ff}\u{7ff}"] {
+                let text = std::format!("{}\"{behind}", dtype.name());
+                if let Some((quoted, rest)) = Dtype::before_quote(text.as_bytes()) {
+                    assert_eq!((quoted, rest.len()), (dtype, 9), "{text}");
+                    found += 1;
+                }
+                for other in ["'", "\0", ""] {
+                    let text = std::format!("{}{other}{behind}", dtype.name());
+                    let known = other.is_empty() && behind.starts_with('"');
+                    assert!(known || Dtype::before_quote(text.as_bytes()).is_none(), "{text}");
+                }
+            }
+        }
+        assert_eq!(found, 3 * 13);
+    }
+}

@@ -88,3 +88,92 @@ impl Scan<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::span::widen;
+    extern crate std;
+    use std::string::String;
+
+    /// A scan in so many arrays, before what follows them.
+    fn inside(arrays: usize, text: &str) -> (String, usize) {
+        (std::format!("{}{text}", "[".repeat(arrays)), arrays)
+    }
+
+    /// How many bytes are left after a step.
+    fn left((text, arrays): &(String, usize), step: impl Fn(&mut Scan<'_>)) -> (usize, u32) {
+        let mut scan = Scan::new(text.as_bytes(), 0);
+        (0..*arrays).for_each(|_| scan.open(false));
+        step(&mut scan);
+        (scan.rest.len(), scan.depth)
+    }
+
+    #[test]
+    fn scalars_with_a_comma_behind_them_are_passed_over() {
+        for (text, passed) in [
+            ("1,23,456,7]", "1,23,456,"),
+            ("[],{},[],[1]]", "[],{},[],"),
+            ("1, 2,\n 3 ,4]", "1, 2,\n "),
+            ("[], {},\t[1]]", "[], {},\t"),
+            ("-1,2]", ""),
+            ("[]]", ""),
+            ("true,1]", ""),
+        ] {
+            for arrays in [1, JSON_DEPTH_MAX - 1] {
+                let text = inside(widen(arrays), text);
+                assert_eq!(
+                    left(&text, |scan| scan.scalars()),
+                    (text.0.len() - text.1 - passed.len(), arrays),
+                    "{text:?}"
+                );
+            }
+        }
+        // An empty container is one too deep here.
+        let text = inside(widen(JSON_DEPTH_MAX), "1,[],1]");
+        assert_eq!(left(&text, |scan| scan.scalars()), (5, JSON_DEPTH_MAX));
+    }
+
+    #[test]
+    fn brackets_are_passed_over_by_eights() {
+        // One stays, and they go no deeper than anybody may.
+        for (brackets, arrays, opened) in [
+            (8, 1, 0),
+            (9, 1, 8),
+            (16, 1, 8),
+            (17, 1, 16),
+            (20, 118, 8),
+            (20, 119, 0),
+            (20, 120, 0),
+            (20, 127, 0),
+        ] {
+            let text = inside(arrays, &"[".repeat(brackets));
+            let (rest, depth) = left(&text, |scan| scan.open_many());
+            assert_eq!((rest, widen(depth)), (brackets - opened, arrays + opened), "{brackets} in {arrays}");
+        }
+        for (brackets, arrays, down_to, closed) in [
+            (7, 20, 0, 0),
+            (8, 20, 0, 8),
+            (20, 20, 0, 16),
+            (20, 20, 12, 8),
+            (20, 20, 13, 0),
+            (20, 15, 0, 8),
+            (8, 7, 0, 0),
+        ] {
+            let text = inside(arrays, &"]".repeat(brackets));
+            let (rest, depth) = left(&text, |scan| scan.close_many(down_to));
+            assert_eq!((rest, widen(depth)), (brackets - closed, arrays - closed), "{brackets} in {arrays}");
+        }
+        // An object among the eight that they would close is not closed so, but one around them may be.
+        for (inner, closed) in [(0, 0), (1, 0), (7, 0), (8, 8), (9, 8)] {
+            let text = inside(10, &std::format!("{{\"k\":{}{}", "[".repeat(inner), "]".repeat(8)));
+            let (rest, _) = left(&text, |scan| {
+                scan.open(true);
+                scan.key();
+                (0..inner).for_each(|_| scan.open(false));
+                scan.close_many(0);
+            });
+            assert_eq!(rest, 8 - closed, "{inner}");
+        }
+    }
+}

@@ -167,6 +167,71 @@ mod tests {
             }
             let digit = char::from(byte).to_digit(16);
             assert_eq!(hex([byte, b'0', b'a', b'F']), digit.map(|digit| digit << 12 | 0xAF));
+            for (one, other) in [(0, 1), (0, 2), (1, 2), (2, 3)] {
+                let mut digits = *b"1234";
+                (digits[one], digits[other]) = (byte, byte);
+                assert_eq!(hex(digits).is_some(), digit.is_some(), "{digits:?}");
+            }
         }
+    }
+    /// One byte of a chunk decides, wherever it stands.
+    #[test]
+    fn chunks_are_plain_or_blank_as_their_bytes_are() {
+        for byte in 0..=255_u8 {
+            for place in 0..32 {
+                let mut chunk = *b" \n\r\t \n\r\t \n\r\t \n\r\t \n\r\t \n\r\t \n\r\t \n\r\t";
+                chunk[place] = byte;
+                assert_eq!(all_blank(&chunk), matches!(byte, b' ' | b'\n' | b'\r' | b'\t'), "{chunk:?}");
+                let mut chunk = *b" !#[]az\x7f\x80\xff 0129~";
+                chunk[place & 15] = byte;
+                assert_eq!(all_plain(&chunk), byte >= 0x20 && byte != b'"' && byte != b'\\', "{chunk:?}");
+            }
+        }
+    }
+
+    /// Of each length, with each byte behind it.
+    #[test]
+    fn integers_are_read_up_to_eighteen_digits() {
+        extern crate std;
+        for len in 1..=21 {
+            for digits in ["123456789012345678901", "999999999999999999999", "012345678901234567890"] {
+                for byte in 0..=255_u8 {
+                    let text = [&digits.as_bytes()[..len], &[byte], b"0"].concat();
+                    let ends = matches!(byte, b',' | b']' | b'}' | b' ' | b'\n' | b'\r' | b'\t');
+                    let long = len + usize::from(byte.is_ascii_digit()) * 2;
+                    let good = ends && long <= 18 && (len == 1 || !digits.starts_with('0'));
+                    let expected = good.then(|| (digits[..len].parse().unwrap(), &text[len..]));
+                    assert_eq!(plain_integer(&text), expected, "{text:?}");
+                }
+                assert_eq!(plain_integer(&digits.as_bytes()[..len]), None);
+            }
+        }
+        for text in ["", "-1,", ",", "/,", ":,"] {
+            assert_eq!(plain_integer(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn escapes_of_single_bytes_are_read() {
+        extern crate std;
+        for byte in 0..=255_u8 {
+            for digits in [std::format!("{byte:02x}"), std::format!("{byte:02X}")] {
+                let text = std::format!("\\u00{digits}rest");
+                assert_eq!(escaped_byte(text.as_bytes()), Some((byte, b"rest".as_slice())));
+                let text = text.into_bytes();
+                for place in 0..4 {
+                    let mut other = text.clone();
+                    other[place] = if place == 1 { b'U' } else { b'1' };
+                    assert_eq!(escaped_byte(&other), None);
+                }
+            }
+            let digit = char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+            let escape =
+                |high, low| escaped_byte(&[b'\\', b'u', b'0', b'0', high, low]).map(|(byte, _)| byte);
+            assert_eq!(escape(byte, b'c'), digit.map(|digit| digit << 4 | 0xC));
+            assert_eq!(escape(byte, byte), digit.map(|digit| digit << 4 | digit));
+            assert_eq!(escape(b'c', byte), digit.map(|digit| 0xC0 | digit));
+        }
+        assert_eq!(escaped_byte(b"\\u004"), None);
     }
 }

@@ -78,3 +78,59 @@ fn bucket(begin: u64, buckets: usize) -> usize {
     let spread = begin.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     usize::try_from(spread.wrapping_mul(count(buckets)) >> 32).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+    use std::vec::Vec;
+
+    /// Tensors of 1, 2, 3... bytes that tile the data, but do not stand in its order.
+    fn tiles(tensors: u32) -> Vec<Slot> {
+        let tile = |place: u32| {
+            let number = u64::from((place * 7 + 3) % tensors);
+            Slot { begin: number * (number + 1) / 2, end: (number + 1) * (number + 2) / 2, ..Slot::EMPTY }
+        };
+        (0..tensors).map(tile).collect()
+    }
+
+    #[test]
+    fn tiles_in_any_order_are_linked_in_the_order_of_the_data() {
+        for tensors in [1, 2, 10, 1_000] {
+            let mut slots = tiles(tensors);
+            let lent = effort(slots.len());
+            let mut left = lent;
+            let (first, last) = link(&mut slots, &mut left).expect("tiles");
+            let (mut number, mut end) = (first, 0);
+            for step in 1..=tensors {
+                let slot = &slots[widen(number)];
+                assert_eq!((slot.begin, slot.key, number == last), (end, 0, step == tensors));
+                (number, end) = (slot.order, slot.end);
+            }
+            // Evenly spread they take half a step each.
+            assert!(lent >= tensors && lent - left <= tensors, "{} of {lent} steps", lent - left);
+        }
+    }
+
+    /// What ends where nothing begins, begins nowhere, is empty or too long to be counted.
+    #[test]
+    fn what_does_not_tile_is_left_to_others() {
+        let spoiled: [fn(&mut Slot); 5] = [
+            |slot| slot.begin += 1,
+            |slot| slot.end += 1,
+            |slot| slot.end -= 1,
+            |slot| slot.end = slot.begin,
+            |slot| slot.end = u64::MAX,
+        ];
+        for spoil in spoiled {
+            // But for the last one, whose end nobody expects.
+            for place in (0..10).filter(|place| tiles(10)[*place].end < 55) {
+                let mut slots = tiles(10);
+                spoil(&mut slots[place]);
+                let mut left = effort(slots.len());
+                assert_eq!(link(&mut slots, &mut left), None, "{place}");
+                assert!(left > 0);
+            }
+        }
+    }
+}

@@ -186,7 +186,7 @@ impl Pattern {
                 return None;
             }
         }
-        if scan.goes_on() || scan.stop.is_some() || widen(scan.at()) != len {
+        if scan.goes_on() || widen(scan.at()) != len {
             return None;
         }
         *close = glue(from, scan.at())?;
@@ -230,5 +230,140 @@ impl Glue {
             ahead = tail;
         }
         if differ == 0 { rest.get(self.len..) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+    use std::string::String;
+
+    /// Behind a name: an entry in a spelling, up to its closing brace.
+    fn entry(spelling: &str, shape: &str, begin: u64, end: u64) -> String {
+        let comma = if spelling.contains("[§]") { "," } else { " ,\n" };
+        let shape = shape.replace(',', comma);
+        spelling.replace('$', &shape).replace('§', &std::format!("{begin}{comma}{end}"))
+    }
+
+    fn learn(patterns: &mut Patterns, text: &str, next: &str) {
+        patterns.learn(std::format!("{text}{next}").as_bytes(), text.len());
+    }
+
+    /// What a pattern makes of an entry, and how many bytes it leaves.
+    fn read(patterns: &mut Patterns, text: &str, behind: &str) -> Option<(Form, usize)> {
+        let text = std::format!("{text}{behind}");
+        patterns.entry(text.as_bytes(), 1_000, DtypeSet::ALL).map(|(form, rest)| (form, rest.len()))
+    }
+
+    const BEHIND: &str = ",\"next\":{\"dtype\":\"F32\",\"shape\":[]}   ";
+
+    const SPELLINGS: [&str; 4] = [
+        r#": {"dtype": "F32", "shape": [$], "data_offsets": [§]}"#,
+        r#":{"data_offsets":[§],"dtype":"F32","shape":[$]}"#,
+        ": {\n\t\"shape\" :[ $ ] , \"data_offsets\" : [\r\n§ ],\"dtype\":\"F32\"\n}",
+        // Glue of three words, just full.
+        r#":{"dtype":"F32"                       ,"shape":[$],"data_offsets":[ § ]}"#,
+    ];
+
+    #[test]
+    fn entries_spelled_as_the_one_before_are_read() {
+        for spelling in SPELLINGS {
+            let mut patterns = Patterns::default();
+            assert!(read(&mut patterns, &entry(spelling, "2,3", 0, 24), BEHIND).is_none());
+            learn(&mut patterns, &entry(spelling, "2,3", 0, 24), BEHIND);
+            for (shape, elements) in [("6", 6), ("2,4", 8), ("1,2,1,10", 20), ("0,5", 0), ("123456", 123_456)]
+            {
+                let (begin, end) = (24, 24 + 4 * elements);
+                let text = entry(spelling, shape, begin, end);
+                let (form, left) = read(&mut patterns, &text, BEHIND).expect(spelling);
+                let shape_at =
+                    1_000 + text.find("\"shape\"").map_or(0, |at| at + text[at..].find('[').unwrap());
+                assert_eq!((form.dtype, form.begin, form.end), (Dtype::F32, begin, end));
+                assert_eq!((widen(form.shape_at), left), (shape_at, BEHIND.len()), "{text}");
+                // An element more, of which there is no place; and a byte that the pattern does not have.
+                assert!(read(&mut patterns, &entry(spelling, shape, begin, end + 4), BEHIND).is_none());
+                for place in text.match_indices(['{', ':', '[', ']', '}']).map(|(place, _)| place) {
+                    let mut odd = text.clone();
+                    odd.insert(place, '\t');
+                    assert!(read(&mut patterns, &odd, BEHIND).is_none(), "{odd}");
+                }
+            }
+        }
+        // Without white space in the brackets no element is an element too.
+        let mut patterns = Patterns::default();
+        learn(&mut patterns, &entry(SPELLINGS[1], "2,3", 0, 24), BEHIND);
+        let (form, _) = read(&mut patterns, &entry(SPELLINGS[1], "", 24, 28), BEHIND).unwrap();
+        assert_eq!((form.begin, form.end), (24, 28));
+    }
+
+    #[test]
+    fn the_way_to_the_next_key_is_part_of_the_pattern() {
+        for next in [",\"", ", \"", "\n,\n  \""] {
+            let mut patterns = Patterns::default();
+            assert_eq!(patterns.next(BEHIND.as_bytes()), None);
+            learn(&mut patterns, &entry(SPELLINGS[0], "2", 0, 8), &std::format!("{next}b"));
+            let distance =
+                |behind: &str| patterns.next(std::format!("{behind}name\": and sixteen").as_bytes());
+            assert_eq!(distance(next), Some(next.len() - 1));
+            assert_eq!(distance(&next.replace(',', " ,")), None);
+            assert_eq!(distance(&next.replace(',', "}")), None);
+        }
+    }
+
+    /// The last entry, shapes without an element, and entries of which a piece is longer than 64 bytes teach nothing.
+    #[test]
+    fn some_entries_teach_nothing() {
+        let good = entry(SPELLINGS[0], "2", 0, 8);
+        let long = |blanks: usize| good.replace(", \"shape", &std::format!(",{}\"shape", " ".repeat(blanks)));
+        let longest = long(64 - "\", \"shape\": [".len() + 1);
+        let far = std::format!("{}}}", &good[..good.len() - 1]).replace("2", &"1,".repeat(600));
+        for (text, next, learned) in [
+            (&good, ",\"b", true),
+            (&good, "}", false),
+            (&good, ",b", false),
+            (&entry(SPELLINGS[0], "", 0, 4), ",\"b", false),
+            (&longest, ",\"b", true),
+            (&longest.replace(",  ", ",   "), ",\"b", false),
+            (&far, ",\"b", false),
+        ] {
+            let mut patterns = Patterns::default();
+            learn(&mut patterns, text, next);
+            assert_eq!(patterns.last.is_some(), learned, "{text}{next}");
+        }
+        for (len, learned) in [(1_023, true), (1_024, false)] {
+            let text = entry(SPELLINGS[1], &"1".repeat(len - entry(SPELLINGS[1], "", 0, 8).len()), 0, 8);
+            let mut patterns = Patterns::default();
+            learn(&mut patterns, &text, ",\"b");
+            assert_eq!((text.len(), patterns.last.is_some()), (len, learned));
+        }
+        // A part of an entry is none.
+        for len in [good.len() - 1, good.len() + 1] {
+            let mut patterns = Patterns::default();
+            patterns.learn(std::format!("{good},\"b").as_bytes(), len);
+            assert!(patterns.last.is_none(), "{len}");
+        }
+    }
+
+    /// Who spells no two entries alike teaches sixteen patterns; then a pattern serves eight before the next is learned.
+    #[test]
+    fn patterns_pay_for_the_next() {
+        let spelling = |number: usize| SPELLINGS[0].replace('{', &std::format!("{}{{", " ".repeat(number)));
+        let knows = |patterns: &mut Patterns, number| {
+            read(patterns, &entry(&spelling(number), "2", 8, 16), BEHIND).is_some()
+        };
+        let mut patterns = Patterns::default();
+        for number in 0..17 {
+            learn(&mut patterns, &entry(&spelling(number), "2", 0, 8), BEHIND);
+        }
+        assert!(!knows(&mut patterns, 16));
+        for served in 0..8 {
+            learn(&mut patterns, &entry(&spelling(16), "2", 0, 8), BEHIND);
+            assert!(knows(&mut patterns, 15), "{served}");
+        }
+        for number in [16, 17] {
+            learn(&mut patterns, &entry(&spelling(number), "2", 0, 8), BEHIND);
+        }
+        assert!(!knows(&mut patterns, 17) && knows(&mut patterns, 16));
     }
 }

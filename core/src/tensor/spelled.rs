@@ -182,3 +182,97 @@ fn value_of(digits: u64) -> u64 {
     let quads = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_FFFF_0000_FFFF;
     quads.wrapping_mul(10_000).wrapping_add(quads >> 32) & 0xFFFF_FFFF
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+    use std::format;
+
+    const BEHIND: &str = ",\"b\":{\"dtype\":\"F32\"";
+
+    #[test]
+    fn integers_are_read_up_to_fifteen_digits() {
+        for len in 1..=18 {
+            for digits in
+                ["123456789012345678", "999999999999999999", "100000000000000000", "012345678901234567"]
+            {
+                for behind in [b',', b'/', b':', b' ', 0x80, 0xB0, 0xFF] {
+                    let text = [&digits.as_bytes()[..len], &[behind], &[0x30; 16]].concat();
+                    let good = len <= 15 && (len == 1 || !digits.starts_with('0'));
+                    let expected = good.then(|| (digits[..len].parse().unwrap(), &text[len..]));
+                    assert_eq!(integer(&text), expected, "{text:?}");
+                }
+            }
+        }
+        assert_eq!(integer(b",0000000000000000"), None);
+    }
+
+    /// The begin of an entry is taken from the end before it, digit for digit.
+    #[test]
+    fn the_last_end_is_known_again() {
+        for len in 1..=15 {
+            let text = format!("{},{}", &"123456789012345"[..len], "9".repeat(16));
+            let (text, digits) = (text.as_bytes(), &text.as_bytes()[..len]);
+            let mut last = LastEnd::default();
+            assert_eq!(last.again(text), None);
+            let value = digits.iter().fold(0, |value, digit| value * 10 + u64::from(digit & 15));
+            last.remember(text, len, value);
+            let behind = [digits, &[b'x'; 16]].concat();
+            for text in [text, &behind] {
+                assert_eq!(last.again(text), Some((value, &text[len..])));
+            }
+            for place in 0..len {
+                let mut other = text.to_vec();
+                other[place] ^= 1;
+                assert_eq!(last.again(&other), None);
+                // The same difference once more, a word further on.
+                if place + 8 < len {
+                    other[place + 8] ^= 1;
+                    assert_eq!(last.again(&other), None);
+                }
+            }
+            // What comes after it takes its place.
+            last.remember(b"7,xxxxxxxxxxxxxxxx", 1, 7);
+            assert_eq!(last.again(b"7]xxxxxxxxxxxxxxxx"), Some((7, b"]xxxxxxxxxxxxxxxx".as_slice())));
+        }
+    }
+
+    #[test]
+    fn entries_of_the_reference_are_read() {
+        let mut last = LastEnd::default();
+        let mut begin = 0;
+        for (shape, elements) in [
+            ("", 1),
+            ("6", 6),
+            ("2,3", 6),
+            ("1,2,3", 6),
+            ("1,1,2,3", 6),
+            ("1,2,1,2,1,10,3", 120),
+            ("1,1,1,1,1,1,1,1,2,4", 8),
+            ("4,0,5", 0),
+            ("123456,1000", 123_456_000),
+        ] {
+            let end = begin + 4 * elements;
+            let entry = format!(r#":{{"dtype":"F32","shape":[{shape}],"data_offsets":[{begin},{end}]}}"#);
+            let text = format!("{entry}{BEHIND}");
+            let read = |allowed, last: &mut LastEnd| {
+                let (form, rest) = super::entry(text.as_bytes(), 100, allowed, last)?;
+                Some((form.dtype, form.shape_at, form.begin, form.end, rest.len()))
+            };
+            let shape_at = 100 + narrow(entry.find('[').unwrap());
+            let expected = (Dtype::F32, shape_at, begin, end, BEHIND.len());
+            assert_eq!(read(DtypeSet::ALL, &mut last), Some(expected), "{shape}");
+            assert_eq!(read(DtypeSet::of(&[Dtype::F16]), &mut LastEnd::default()), None);
+            for place in (1..entry.len()).filter(|place| !entry.as_bytes()[*place].is_ascii_digit()) {
+                let mut odd = text.clone();
+                odd.insert(place, ' ');
+                assert!(
+                    super::entry(odd.as_bytes(), 0, DtypeSet::ALL, &mut LastEnd::default()).is_none(),
+                    "{odd}"
+                );
+            }
+            begin = end;
+        }
+    }
+}

@@ -90,3 +90,51 @@ fn next(slot: &Slot) -> u32 {
 fn bucket(fingerprint: u32, buckets: usize) -> usize {
     widen(high_half(u64::from(fingerprint).wrapping_mul(count(buckets))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+    use std::collections::HashMap;
+    use std::format;
+    use std::string::String;
+    use std::vec::Vec;
+
+    /// Two names with one fingerprint, of which there are some among a few hundred thousand.
+    fn twins() -> [String; 2] {
+        let mut names = HashMap::new();
+        (0_u32..)
+            .find_map(|number| {
+                let name = format!("model.layers.{number}.weight");
+                let print = fingerprint(JsonStr::new(name.as_bytes()));
+                names.insert(print, name.clone()).map(|other| [other, name])
+            })
+            .expect("numbers do not end")
+    }
+
+    fn slots(names: &[&str]) -> (String, Vec<Slot>) {
+        let (mut text, mut slots) = (String::new(), Vec::new());
+        for name in names {
+            let mut slot = Slot::EMPTY;
+            slot.put_key(JsonStr::new(name.as_bytes()), narrow(text.len()));
+            text.push_str(&format!("\"{name}\""));
+            slots.push(slot);
+        }
+        (text, slots)
+    }
+
+    /// Names are equal when they are, not when their fingerprints are.
+    #[test]
+    fn names_with_one_fingerprint_are_told_apart() {
+        let [one, other] = twins();
+        for names in [&[one.as_str()][..], &[&one, &other], &["a", &other, "b", &one]] {
+            let (text, mut slots) = slots(names);
+            assert!(matches!(fill(text.as_bytes(), &mut slots), Filled::Whole));
+            for name in [&one, &other] {
+                let place = names.iter().position(|known| known == name);
+                let found = find(text.as_bytes(), &slots, JsonStr::new(name.as_bytes()));
+                assert_eq!(found.map(widen), place, "{name} in {names:?}");
+            }
+        }
+    }
+}

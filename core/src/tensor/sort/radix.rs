@@ -166,11 +166,11 @@ fn partition(slots: &mut [Slot]) -> usize {
     let pivot = at(slots, middle);
     let (mut left, mut right) = (0, last);
     loop {
-        // The ends are no smaller and no greater than the pivot, so both walks stop.
-        while left < last && at(slots, left) < pivot {
+        // The pivot stops both walks, and after it what has been swapped.
+        while at(slots, left) < pivot {
             left = left.wrapping_add(1);
         }
-        while right > 0 && pivot < at(slots, right) {
+        while pivot < at(slots, right) {
             right = right.wrapping_sub(1);
         }
         if left >= right {
@@ -238,7 +238,7 @@ mod tests {
             random ^ random >> 31
         };
         let (many, most) = if cfg!(miri) { (100, 300) } else { (3000, 70_000) };
-        for len in [0, 1, FEW, FEW + 1, many, most] {
+        for len in [0, 1, FEWEST, FEW, FEW + 1, many, most] {
             let kinds: [&mut dyn FnMut(usize) -> u64; 8] = [
                 &mut |_| next(),
                 &mut |place| place as u64,
@@ -257,12 +257,14 @@ mod tests {
                     ..Slot::EMPTY
                 };
                 let mut slots: Vec<Slot> = keys.iter().enumerate().map(slot).collect();
-                let mut divided = slots.clone();
+                let (mut divided, mut reversed) = (slots.clone(), slots.clone());
+                reversed.reverse();
                 let mut expected: Vec<Record> = slots.iter().map(record).collect();
                 expected.sort_unstable();
                 records(&mut slots);
+                records(&mut reversed);
                 divide(&mut divided);
-                for sorted in [slots, divided] {
+                for sorted in [slots, reversed, divided] {
                     assert_eq!(sorted.iter().map(record).collect::<Vec<_>>(), expected);
                 }
             }
