@@ -8,6 +8,10 @@
 //! sample in one process. What is timed of ours: frame, header and index, in slots that were lent before. What is timed
 //! of the reference: `SafeTensors::read_metadata`. Results are dropped when the clock stands.
 
+#[path = "common/options.rs"]
+mod options;
+#[path = "common/report.rs"]
+mod report;
 #[path = "header/allocations.rs"]
 mod allocations;
 #[path = "header/contenders.rs"]
@@ -18,76 +22,23 @@ mod honest;
 mod hostile;
 #[path = "header/opening.rs"]
 mod opening;
-#[path = "header/report.rs"]
-mod report;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use report::Report;
-
-/// What the command line asked for.
-struct Options {
-    timing: Timing,
-    strict: bool,
-    json: Option<PathBuf>,
-}
-
-/// What is timed, and for how long.
-struct Timing {
-    quick: bool,
-    /// Headers with this text in their names.
-    only: String,
-}
-
-impl Timing {
-    fn wants(&self, name: &str) -> bool {
-        name.contains(&self.only)
-    }
-}
+use options::Timing;
 
 fn main() -> ExitCode {
-    let options = match options() {
-        Ok(options) => options,
-        Err(message) => {
-            eprintln!("{message}");
-            return ExitCode::from(2);
-        }
+    let mut run = match options::run(&mut []) {
+        Ok(run) => run,
+        Err(code) => return code,
     };
-    let mut report = Report::default();
-    honest::run(&options.timing, &mut report);
-    hostile::run(&options.timing, &mut report);
-    if options.timing.only.is_empty() {
-        opening::run(&mut report);
-        allocations::run(&mut report);
+    honest::run(&run.timing, &mut run.report);
+    hostile::run(&run.timing, &mut run.report);
+    if run.timing.wants("opening") {
+        opening::run(&mut run.report);
     }
-    let met = report.promises();
-    if let Some(path) = &options.json
-        && let Err(error) = std::fs::write(path, report.json())
-    {
-        eprintln!("write {}: {error}", path.display());
-        return ExitCode::from(3);
+    if run.timing.wants("allocations") {
+        allocations::run(&mut run.report);
     }
-    if met || !options.strict { ExitCode::SUCCESS } else { ExitCode::from(1) }
+    run.end()
 }
-
-fn options() -> Result<Options, String> {
-    let timing = Timing { quick: false, only: String::new() };
-    let mut options = Options { timing, strict: false, json: None };
-    let mut arguments = std::env::args_os().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut value = |what| arguments.next().ok_or(format!("{} wants {what}", argument.display()));
-        match argument.to_str() {
-            // Cargo says so to every benchmark.
-            Some("--bench") => {}
-            Some("--quick") => options.timing.quick = true,
-            Some("--only") => options.timing.only = value("a text")?.to_string_lossy().into_owned(),
-            Some("--strict") => options.strict = true,
-            Some("--json") => options.json = Some(value("a file")?.into()),
-            _ => return Err(format!("unknown argument {}; {KNOWN}", argument.display())),
-        }
-    }
-    Ok(options)
-}
-
-const KNOWN: &str = "known are --quick, --only TEXT, --strict and --json FILE";

@@ -1,14 +1,16 @@
 //! A shard of 1 GiB becomes batches, and a table of times: ours beside the widening of one slice, beside the same batches without the
 //! check of the vocabulary, beside numpy, and what was promised.
 //!
-//! `cargo bench -p safestep --bench tokens` runs everything; behind `--`, `--quick` takes a shard of 64 MiB and few samples,
+//! `cargo bench -p safestep --bench tokens` runs everything; behind `--`, `--quick` takes a shard of 64 MiB and few samples, `--only
+//! batches` or `--only restoring` one part, `--json FILE` writes the numbers down as well,
 //! `--strict` ends with exit code 1 if a promise is not met. The peers take turns sample by sample in one process, on one thread,
 //! each at its own place in the shard, which is in the page cache. A sample is a batch of 64 windows of 1024: 131 072 ids of i64.
 //!
 //! numpy is asked by `tokens/numpy_batches.py` right after, with `$PYTHON` or `python3`; where it is not installed, that part is left out.
 
-#[path = "header/report.rs"]
-#[expect(dead_code, reason = "the other benchmark writes JSON, too")]
+#[path = "common/options.rs"]
+mod options;
+#[path = "common/report.rs"]
 mod report;
 
 use std::fs::File;
@@ -34,27 +36,22 @@ const VOCABULARY: u32 = 50_257;
 const IDS: usize = 2 * (BATCH * SEQ_LEN) as usize;
 
 fn main() -> ExitCode {
-    let (mut quick, mut strict) = (false, false);
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            "--bench" => {}
-            "--quick" => quick = true,
-            "--strict" => strict = true,
-            other => {
-                eprintln!("unknown argument {other}; known are --quick and --strict");
-                return ExitCode::from(2);
-            }
-        }
-    }
+    let mut run = match options::run(&mut []) {
+        Ok(run) => run,
+        Err(code) => return code,
+    };
+    let quick = run.timing.quick;
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("shard.bin");
     write_shard(&path, if quick { 64 << 20 } else { 1 << 30 });
-    let mut report = Report::default();
-    let batch = rates(&path, if quick { 300 } else { 4000 }, &mut report);
-    numpy(&path, batch, &mut report);
-    restoring(&path, &mut report);
-    let met = report.promises();
-    if met || !strict { ExitCode::SUCCESS } else { ExitCode::from(1) }
+    if run.timing.wants("batches") {
+        let batch = rates(&path, if quick { 300 } else { 4000 }, &mut run.report);
+        numpy(&path, batch, &mut run.report);
+    }
+    if run.timing.wants("restoring") {
+        restoring(&path, &mut run.report);
+    }
+    run.end()
 }
 
 /// A shard of so many bytes of random ids; writing it puts it into the page cache.
@@ -200,6 +197,7 @@ fn rates(path: &Path, samples: usize, report: &mut Report) -> f64 {
     for (name, time) in names.into_iter().zip(medians) {
         let rate = format!("{:.2} G", IDS as f64 / time);
         table.row(&[name, &report::time(time), &rate, &format!("{:.2}", medians[0] / time)]);
+        report.note("batches", name, &[("ns", time), ("times_one_slice", medians[0] / time)]);
     }
     let of_slice = medians[0] / medians[2];
     report.promise(

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::report::{self, Report};
+
 /// How many times as long `yardstick` takes as `ours`: the median over so many pairs, and the middle half of them. Both are done once
 /// before that, untimed.
 pub(crate) fn ratio(
@@ -44,7 +46,20 @@ pub(crate) struct Ratio {
 impl std::fmt::Display for Ratio {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { median, low, high, seconds } = self;
-        write!(f, "{median:.2}  ({low:.2} to {high:.2}; ours {:.0} ms)", seconds * 1e3)
+        write!(f, "{median:.2}  ({low:.2} to {high:.2}; ours {})", report::time(seconds * 1e9))
+    }
+}
+
+impl Ratio {
+    /// Prints it, and notes it for the JSON file.
+    pub(crate) fn tell(&self, section: &str, name: &str, over: &str, report: &mut Report) {
+        println!("  {section}, over {over}: {self}");
+        let Self { median, low, high, .. } = *self;
+        report.note(
+            &format!("{section}, over {over}"),
+            name,
+            &[("median", median), ("low", low), ("high", high)],
+        );
     }
 }
 

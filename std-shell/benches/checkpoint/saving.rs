@@ -25,9 +25,9 @@ pub(crate) fn run(state: &Owned, name: &str, directory: &Path, rounds: usize, re
         saved(state, &root, step)
     };
     let plain = ratio(rounds, &mut ours, || plain(state, directory));
-    println!("  over plain write and fsync       {plain}");
+    plain.tell("save", name, "plain write and fsync", report);
     let reference = ratio(rounds, &mut ours, || reference(state, directory));
-    println!("  over safetensors, fsync, SHA-256 {reference}");
+    reference.tell("save", name, "safetensors, fsync, SHA-256", report);
     let mut promise = |what: &str, wanted: f64, found: f64| {
         report.promise(
             &format!("{name}: {what}"),

@@ -42,7 +42,7 @@ pub(crate) fn run(state: &Owned, name: &str, directory: &Path, rounds: usize, re
         time
     };
     let alone = ratio(rounds, one, hashed);
-    println!("  one thread over SHA-256 {alone}");
+    alone.tell("verify, one thread", name, "SHA-256", report);
     report.promise(
         &format!("{name}: verify / SHA-256"),
         ">= 0.95",
@@ -50,7 +50,7 @@ pub(crate) fn run(state: &Owned, name: &str, directory: &Path, rounds: usize, re
         alone.median >= 0.95,
     );
     let both = ratio(rounds, verified, one);
-    println!("  all cores over one      {both}");
+    both.tell("verify, all cores", name, "one thread", report);
     if state.kind == Kind::Equal {
         let what = format!("{name}: verify on two threads / on one");
         report.promise(&what, ">= 1.4", &format!("{:.2}", both.median), both.median >= 1.4);

@@ -52,7 +52,8 @@ fn passed_over(file: &str) {
     assert_eq!(unreadable.map(|flaw| flaw.file.to_str()).collect::<Vec<_>>(), [Some(file)], "{verdict:?}");
 
     let output = Command::new(crate::program::binary()).arg("verify").arg(&damaged).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code().is_some_and(|code| code != 0) && said.contains(file), "{file}: {output:?}");
     drop(mounted);
 }
