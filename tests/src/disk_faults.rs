@@ -14,6 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -354,6 +355,13 @@ pub struct Searched {
     pub syncs: usize,
     /// Images that were judged.
     pub images: usize,
+}
+
+impl fmt::Display for Searched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { calls, syncs, images } = self;
+        write!(f, "{calls} calls, of them {syncs} syncs: {images} images judged")
+    }
 }
 
 /// Runs `job` on a fresh disk from `setup`, with the plug pulled at each of its calls in turn and

@@ -17,6 +17,7 @@ use safestep_tests::disk_faults::{
     Call, EACCES, EEXIST, EINTR, EIO, ENOSPC, Fault, Image, Searched, SimulatedDisk, Standing,
     crash_at_every_call,
 };
+use safestep_tests::remarks::remark;
 
 const TARGET: &str = "run/model";
 const OLD: &[u8] = b"the old content";
@@ -101,7 +102,7 @@ fn calls_of_a_commit() -> Vec<Call> {
 fn a_power_failure_leaves_the_old_file_or_the_new_one() {
     for old in [true, false] {
         let searched = search(old, None).unwrap();
-        println!("{searched:?}");
+        remark(&format!("power: a commit, {}: {searched}", if old { "over a file" } else { "of a new one" }));
         assert!(searched.calls >= 8 && searched.images > 2 * searched.calls, "{searched:?}");
         assert_eq!(searched.syncs, 2);
     }

@@ -151,7 +151,8 @@ pub(crate) fn remove_steps<D: Disk>(
 /// Deletes what stands at a path, a directory with all that is in it too; that there is nothing is fine. A symbolic link goes,
 /// what it leads to stays. In each directory the manifest goes first: what is being taken apart shall not look whole.
 ///
-/// How deep directories are is bounded by how long a path may be, and costs no stack.
+/// How deep directories are is bounded by how long a path may be, and costs no stack. Whoever exchanges a directory for a link
+/// while this is at work in it could delete through us: the root is meant to be its owner's.
 pub(crate) fn remove_tree<D: Disk>(disk: &D, path: &Path) -> Result<(), Leftover> {
     let mut to_go = vec![(path.to_path_buf(), Known::Nothing)];
     while let Some((path, known)) = to_go.pop() {

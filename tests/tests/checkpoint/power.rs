@@ -190,14 +190,9 @@ fn a_power_failure_leaves_the_old_state_or_the_new_one() {
         ("all at once", all_at_once(Protocol::default()), IMAGES_MAX / 4),
     ] {
         let searched = search(&options, images_max, None).unwrap();
-        tell(&format!("a save, {way}"), searched);
+        remark(&format!("power: a save, {way}: {searched}"));
         assert!(searched.syncs >= 11 && searched.images > 20 * searched.calls, "{searched:?}");
     }
-}
-
-fn tell(what: &str, searched: Searched) {
-    let Searched { calls, syncs, images } = searched;
-    remark(&format!("power: {what}: {calls} calls, of them {syncs} syncs: {images} images judged"));
 }
 
 #[test]
@@ -210,7 +205,7 @@ fn a_power_failure_in_the_first_save_leaves_nothing_or_all() {
         let job = |disk: &SimulatedDisk| save_by(disk, 30, &options).is_ok();
         let searched =
             crash_at_every_call(IMAGES_MAX, setup, job, |image, success| judge.judge(image, success));
-        tell(&format!("a first save, {way}"), searched.unwrap());
+        remark(&format!("power: a first save, {way}: {}", searched.unwrap()));
     }
     // The same without the syncs that keep the root itself.
     let careless = Protocol { sync_parent: false, ..Protocol::default() };

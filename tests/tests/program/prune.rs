@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use super::rewrite::Mount;
 use super::steps::run_of;
-use super::{names, run_in};
+use super::{names, run_in, skipped};
 
 fn document(directory: &Path, arguments: &[&str], code: i32) -> Value {
     let ran = run_in(directory, ["prune", "run", "--json"].iter().chain(arguments));
@@ -105,11 +107,20 @@ fn what_a_resume_needs_never_goes() {
 fn what_cannot_be_deleted_is_reported() {
     let (directory, root) = run_of(&[1, 2, 3]);
     fs::create_dir(root.join("step-000001/deep")).unwrap();
+    // Nobody can delete the place of a mount.
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "none"]).arg(root.join("step-000001/deep")).stderr(Stdio::null());
+    if !mount.status().is_ok_and(|status| status.success()) {
+        return skipped("what cannot be deleted: no file system can be mounted without root");
+    }
+    let moved = root.join("step-000001.tmp/deep");
+    let mount = Mount(&moved);
     let ran = run_in(directory.path(), ["prune", "run", "--json", "--keep-last", "1"]);
     let document: Value = serde_json::from_str(ran.expect(3)).unwrap();
     assert_eq!((&document["removed"], &document["kept"]), (&json!([2]), &json!([3])));
-    assert_eq!(document["leftovers"][0]["path"], "run/ckpt/step-000001.tmp");
-    assert!(ran.err.starts_with("safestep: cannot delete run/ckpt/step-000001.tmp: "), "{}", ran.err);
+    assert_eq!(document["leftovers"][0]["path"], "run/ckpt/step-000001.tmp/deep");
+    assert!(ran.err.starts_with("safestep: cannot delete run/ckpt/step-000001.tmp/deep: "), "{}", ran.err);
+    drop(mount);
     // What is left has lost its name: nobody takes it for a step.
     let ran = run_in(directory.path(), ["steps", "run", "--json"]);
     let document: Value = serde_json::from_str(ran.expect(0)).unwrap();
