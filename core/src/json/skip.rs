@@ -94,23 +94,24 @@ mod tests {
     use super::*;
     use crate::span::widen;
     extern crate std;
+    use std::format;
     use std::string::String;
 
-    /// A scan in so many arrays, before what follows them.
-    fn inside(arrays: usize, text: &str) -> (String, usize) {
-        (std::format!("{}{text}", "[".repeat(arrays)), arrays)
+    fn inside(arrays: usize, rest: &str) -> String {
+        format!("{}{rest}", "[".repeat(arrays))
     }
 
-    /// How many bytes are left after a step.
-    fn left((text, arrays): &(String, usize), step: impl Fn(&mut Scan<'_>)) -> (usize, u32) {
+    /// What a step of a scan in so many arrays leaves: bytes, and depth.
+    fn left<'h>(arrays: usize, text: &'h str, step: impl Fn(&mut Scan<'h>)) -> (usize, usize) {
         let mut scan = Scan::new(text.as_bytes(), 0);
-        (0..*arrays).for_each(|_| scan.open(false));
+        (0..arrays).for_each(|_| scan.open(false));
         step(&mut scan);
-        (scan.rest.len(), scan.depth)
+        (scan.rest.len(), widen(scan.depth))
     }
 
     #[test]
     fn scalars_with_a_comma_behind_them_are_passed_over() {
+        let deepest = widen(JSON_DEPTH_MAX);
         for (text, passed) in [
             ("1,23,456,7]", "1,23,456,"),
             ("[],{},[],[1]]", "[],{},[],"),
@@ -120,18 +121,13 @@ mod tests {
             ("[]]", ""),
             ("true,1]", ""),
         ] {
-            for arrays in [1, JSON_DEPTH_MAX - 1] {
-                let text = inside(widen(arrays), text);
-                assert_eq!(
-                    left(&text, |scan| scan.scalars()),
-                    (text.0.len() - text.1 - passed.len(), arrays),
-                    "{text:?}"
-                );
+            for arrays in [1, deepest - 1] {
+                let found = left(arrays, &inside(arrays, text), Scan::scalars);
+                assert_eq!(found, (text.len() - passed.len(), arrays), "{text:?}");
             }
         }
         // An empty container is one too deep here.
-        let text = inside(widen(JSON_DEPTH_MAX), "1,[],1]");
-        assert_eq!(left(&text, |scan| scan.scalars()), (5, JSON_DEPTH_MAX));
+        assert_eq!(left(deepest, &inside(deepest, "1,[],1]"), Scan::scalars), (5, deepest));
     }
 
     #[test]
@@ -147,9 +143,8 @@ mod tests {
             (20, 120, 0),
             (20, 127, 0),
         ] {
-            let text = inside(arrays, &"[".repeat(brackets));
-            let (rest, depth) = left(&text, |scan| scan.open_many());
-            assert_eq!((rest, widen(depth)), (brackets - opened, arrays + opened), "{brackets} in {arrays}");
+            let found = left(arrays, &inside(arrays, &"[".repeat(brackets)), Scan::open_many);
+            assert_eq!(found, (brackets - opened, arrays + opened), "{brackets} in {arrays}");
         }
         for (brackets, arrays, down_to, closed) in [
             (7, 20, 0, 0),
@@ -160,20 +155,23 @@ mod tests {
             (20, 15, 0, 8),
             (8, 7, 0, 0),
         ] {
-            let text = inside(arrays, &"]".repeat(brackets));
-            let (rest, depth) = left(&text, |scan| scan.close_many(down_to));
-            assert_eq!((rest, widen(depth)), (brackets - closed, arrays - closed), "{brackets} in {arrays}");
+            let found = left(arrays, &inside(arrays, &"]".repeat(brackets)), |scan| scan.close_many(down_to));
+            assert_eq!(found, (brackets - closed, arrays - closed), "{brackets} in {arrays}");
         }
-        // An object among the eight that they would close is not closed so, but one around them may be.
+    }
+
+    /// An object among the eight that they would close is not closed so, but one around them may be.
+    #[test]
+    fn brackets_do_not_close_objects() {
         for (inner, closed) in [(0, 0), (1, 0), (7, 0), (8, 8), (9, 8)] {
-            let text = inside(10, &std::format!("{{\"k\":{}{}", "[".repeat(inner), "]".repeat(8)));
-            let (rest, _) = left(&text, |scan| {
+            let text = format!("{{\"k\":{}{}", "[".repeat(inner), "]".repeat(8));
+            let found = left(10, &inside(10, &text), |scan| {
                 scan.open(true);
                 scan.key();
                 (0..inner).for_each(|_| scan.open(false));
                 scan.close_many(0);
             });
-            assert_eq!(rest, 8 - closed, "{inner}");
+            assert_eq!(found, (8 - closed, 11 + inner - closed), "{inner}");
         }
     }
 }

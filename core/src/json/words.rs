@@ -138,6 +138,7 @@ const fn repeat(byte: u8) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    extern crate std;
 
     #[test]
     fn each_byte_is_classified_wherever_it_stands() {
@@ -192,7 +193,6 @@ mod tests {
     /// Of each length, with each byte behind it.
     #[test]
     fn integers_are_read_up_to_eighteen_digits() {
-        extern crate std;
         for len in 1..=21 {
             for digits in ["123456789012345678901", "999999999999999999999", "012345678901234567890"] {
                 for byte in 0..=255_u8 {
@@ -213,7 +213,6 @@ mod tests {
 
     #[test]
     fn escapes_of_single_bytes_are_read() {
-        extern crate std;
         for byte in 0..=255_u8 {
             for digits in [std::format!("{byte:02x}"), std::format!("{byte:02X}")] {
                 let text = std::format!("\\u00{digits}rest");
