@@ -25,7 +25,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem;
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ impl<'d, D: Disk> Commit<'d, D> {
         let Some(name) = target.file_name() else {
             return Err(Error::io("write", target, io::ErrorKind::InvalidFilename.into()));
         };
-        let gathered = Gathered::new(GATHERED_BYTES).map_err(|error| Error::io("write", &target, error))?;
+        let gathered = Gathered::new().map_err(|error| Error::io("write", &target, error))?;
         let (temporary, file) = create_beside(disk, &target, name, ownership.as_ref())?;
         let directory = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
@@ -237,45 +237,49 @@ struct Draft<F> {
 
 /// Small pieces that go to a file together.
 #[derive(Debug)]
-pub(crate) struct Gathered {
+struct Gathered {
     buffer: Vec<u8>,
-    most_bytes: usize,
 }
 
 impl Gathered {
-    /// Gathers at most so many bytes.
-    pub(crate) fn new(most_bytes: usize) -> io::Result<Self> {
+    fn new() -> io::Result<Self> {
         let mut buffer = Vec::new();
-        buffer.try_reserve_exact(most_bytes)?;
-        Ok(Self { buffer, most_bytes })
+        buffer.try_reserve_exact(GATHERED_BYTES)?;
+        Ok(Self { buffer })
     }
 
     /// Appends bytes; large pieces go to the file as they are.
-    pub(crate) fn write<D: Disk>(&mut self, disk: &D, file: &D::File, bytes: &[u8]) -> io::Result<()> {
-        if bytes.len() > self.most_bytes - self.buffer.len() {
+    fn write<D: Disk>(&mut self, disk: &D, file: &D::File, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() > GATHERED_BYTES - self.buffer.len() {
             self.flush(disk, file)?;
         }
-        if bytes.len() >= self.most_bytes {
-            return write_all(disk, file, bytes);
+        if bytes.len() >= GATHERED_BYTES {
+            return write_all(disk, file, &mut [IoSlice::new(bytes)]);
         }
         self.buffer.extend_from_slice(bytes);
         Ok(())
     }
 
     /// Writes what is gathered.
-    pub(crate) fn flush<D: Disk>(&mut self, disk: &D, file: &D::File) -> io::Result<()> {
-        write_all(disk, file, &self.buffer)?;
+    fn flush<D: Disk>(&mut self, disk: &D, file: &D::File) -> io::Result<()> {
+        write_all(disk, file, &mut [IoSlice::new(&self.buffer)])?;
         self.buffer.clear();
         Ok(())
     }
 }
 
-/// Writes again what a short write left, and all of it after a signal.
-fn write_all<D: Disk>(disk: &D, file: &D::File, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match disk.write(file, bytes) {
+/// Writes all pieces: again what a short write left, and all of it after a signal.
+pub(crate) fn write_all<D: Disk>(disk: &D, file: &D::File, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
+    // Those without a byte, which no answer would ever count.
+    IoSlice::advance_slices(&mut pieces, 0);
+    while !pieces.is_empty() {
+        match disk.write(file, pieces) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Ok(count) => {
+                // More than there is would be a panic, and cannot be.
+                let left = pieces.iter().fold(0, |sum: usize, piece| sum.saturating_add(piece.len()));
+                IoSlice::advance_slices(&mut pieces, count.min(left));
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -346,7 +350,7 @@ fn clipped(name: &OsStr) -> &OsStr {
 
 /// Pieces smaller than this are gathered: large enough that the cost of a system call drowns in
 /// that of copying, small enough to stay in the cache.
-pub(crate) const GATHERED_BYTES: usize = 64 * 1024;
+const GATHERED_BYTES: usize = 64 * 1024;
 
 /// How many links are followed: as many as Linux follows.
 const MAX_LINKS: usize = 40;

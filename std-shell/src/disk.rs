@@ -11,7 +11,7 @@ pub use os::{DirectoryLock, OsDisk};
 
 use std::ffi::OsString;
 use std::fs::{self, File, FileType};
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -55,11 +55,11 @@ pub trait Disk {
         Ok(())
     }
 
-    /// Appends some of `bytes` and says how many.
+    /// Appends some bytes of `pieces`, in order, and says how many.
     ///
     /// # Errors
     /// The kernel's; `Interrupted` when nothing was written and the call can be made again.
-    fn write(&self, file: &Self::File, bytes: &[u8]) -> io::Result<usize>;
+    fn write(&self, file: &Self::File, pieces: &[IoSlice<'_>]) -> io::Result<usize>;
 
     /// Returns once the file's content and length would survive a power failure. Its name may not yet: see
     /// [`sync_dir`](Self::sync_dir).

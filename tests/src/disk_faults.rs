@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
-use std::io;
+use std::io::{self, IoSlice};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -230,7 +230,8 @@ impl Disk for SimulatedDisk {
         self.call(Call::Allocate(len_bytes)).map(drop)
     }
 
-    fn write(&self, file: &SimulatedFile, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&self, file: &SimulatedFile, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
         let mut state = self.call(Call::Write(bytes.len()))?;
         let taken = bytes.len().min(state.most_bytes);
         if let Content::File(content) = &mut state.live[file.0] {

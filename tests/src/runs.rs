@@ -160,12 +160,8 @@ fn lend(arrays: &[Array]) -> Vec<Tensor<'_>> {
 /// file is brought to the disk.
 #[must_use]
 pub fn in_portions(bytes: usize) -> SaveOptions {
-    let thresholds = Thresholds {
-        parallel_bytes_min: 0,
-        write_back_bytes: bytes as u64,
-        chunk_bytes: bytes / 2,
-        gathered_bytes: bytes / 4,
-    };
+    let thresholds =
+        Thresholds { parallel_bytes_min: 0, write_back_bytes: bytes as u64, portion_bytes: bytes / 2 };
     SaveOptions { threads: 3, thresholds, ..SaveOptions::default() }
 }
 

@@ -11,19 +11,12 @@ pub struct Thresholds {
     /// How much of a file is written before it is brought to the disk while more is written: large enough for long transfers,
     /// small enough that the last sync is short. Files that are not twice as long are not worth it.
     pub write_back_bytes: u64,
-    /// How much is written at once.
-    pub chunk_bytes: usize,
-    /// Smaller pieces go to a file together.
-    pub gathered_bytes: usize,
+    /// How much is written at once, about.
+    pub portion_bytes: usize,
 }
 
 impl Default for Thresholds {
     fn default() -> Self {
-        Self {
-            parallel_bytes_min: 4 << 20,
-            write_back_bytes: 32 << 20,
-            chunk_bytes: 1 << 20,
-            gathered_bytes: crate::commit::GATHERED_BYTES,
-        }
+        Self { parallel_bytes_min: 4 << 20, write_back_bytes: 32 << 20, portion_bytes: 4 << 20 }
     }
 }

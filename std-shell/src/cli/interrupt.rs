@@ -5,7 +5,7 @@
 
 use std::ffi::{OsString, c_int};
 use std::fs;
-use std::io;
+use std::io::{self, IoSlice};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -116,8 +116,8 @@ impl Disk for Interruptible {
         self.go_on()?.allocate(file, len_bytes)
     }
 
-    fn write(&self, file: &Self::File, bytes: &[u8]) -> io::Result<usize> {
-        self.go_on()?.write(file, bytes)
+    fn write(&self, file: &Self::File, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.go_on()?.write(file, pieces)
     }
 
     fn sync(&self, file: &Self::File) -> io::Result<()> {

@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
-use std::io::{self, Read as _};
+use std::io::{self, IoSlice, Read as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
@@ -88,8 +88,8 @@ impl Disk for OsDisk {
         }
     }
 
-    fn write(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::io::write(file, bytes)?)
+    fn write(&self, file: &File, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        Ok(rustix::io::writev(file, pieces)?)
     }
 
     /// Not `File::sync_all`, which calls fsync again after a signal.

@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
@@ -47,8 +47,8 @@ impl Disk for Failing {
         self.call()?.allocate(file, len_bytes)
     }
 
-    fn write(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
-        self.call()?.write(file, bytes)
+    fn write(&self, file: &File, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.call()?.write(file, pieces)
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {
