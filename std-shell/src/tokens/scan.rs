@@ -23,13 +23,15 @@ impl Shard {
     /// `progress` is told, on this thread, how many ids of how many were looked at.
     ///
     /// # Errors
-    /// As [`read_into`](Self::read_into); of bad ids the first.
+    /// As [`read_into`](Self::read_into); of bad ids the first. [`Misfit::Vocabulary`](crate::error::Misfit::Vocabulary) if the
+    /// header states another one than that.
     pub fn scan(
         &self,
         vocabulary: Option<u32>,
         threads: NonZeroUsize,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), Error> {
+        self.agree_on(vocabulary)?;
         let scan = Scan {
             shard: self,
             vocabulary,

@@ -137,6 +137,16 @@ impl Shard {
         Ok(())
     }
 
+    /// That the header states that vocabulary, or none.
+    pub(crate) fn agree_on(&self, vocabulary: Option<u32>) -> Result<(), Error> {
+        match (vocabulary, self.header.vocabulary()) {
+            (Some(expected), Some(found)) if expected != found => {
+                Err(Error::new("use", self.path(), Cause::Misfit(Misfit::Vocabulary { expected, found })))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn largest<T: Token>(&self, vocabulary: Option<u32>) -> u32 {
         largest_id::<T>(self.header.vocabulary().or(vocabulary))
     }

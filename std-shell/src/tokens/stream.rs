@@ -91,14 +91,7 @@ impl TokenStream {
             let path = culprit.map_or(Path::new(""), |shard| shard.path());
             misfit("take windows of", path, Misfit::Shape(error))
         })?;
-        for shard in shards.list() {
-            match (vocabulary, shard.header().vocabulary()) {
-                (Some(expected), Some(found)) if expected != found => {
-                    return Err(misfit("use", shard.path(), Misfit::Vocabulary { expected, found }));
-                }
-                _ => {}
-            }
-        }
+        shards.list().iter().try_for_each(|shard| shard.agree_on(vocabulary))?;
         let cursor = windows.begin(rng);
         Ok(Self { shards, windows, share, vocabulary, cursor, scratch: vec![0; SCRATCH_BYTES] })
     }

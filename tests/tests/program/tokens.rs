@@ -229,6 +229,13 @@ fn a_vocabulary_that_no_header_states_can_be_given() {
     check(&[]).expect(0);
     check(&["--vocab", "301"]).expect(0);
     assert!(check(&["--vocab", "300"]).expect(1).contains("T2.id at byte 1028"));
+    // One that a header states is not talked away.
+    fs::write(directory.path().join("a.bin"), shard_file(20_240_520, 1, 400, &[1, 2, 300, 3])).unwrap();
+    check(&["--vocab", "400"]).expect(0);
+    let refused = check(&["--vocab", "301"]);
+    assert!(refused.err.contains("expected a vocabulary of 301, found one of 400"), "{}", refused.err);
+    refused.expect(2);
+    fs::write(directory.path().join("a.bin"), shard_file(20_240_520, 1, 0, &[1, 2, 300, 3])).unwrap();
     let windows =
         ["tokens", "windows", "a.bin", "--seq-len", "2", "--batch", "1", "--batches", "2", "--vocab"];
     run_in(directory.path(), [&windows[..], &["301"]].concat()).expect(0);

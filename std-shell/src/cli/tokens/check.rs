@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     sources: Sources,
 
-    /// The size of the vocabulary, for shards that state none.
+    /// The size of the vocabulary, for shards that state none; those that state another one are refused.
     #[arg(long, value_name = "N")]
     vocab: Option<NonZeroU32>,
 
