@@ -122,7 +122,9 @@ fn names(directory: &Path) -> Vec<OsString> {
 }
 
 /// All that stands below a directory: inode, time of the last change, content.
-fn image(directory: &Path) -> BTreeMap<PathBuf, (u64, (i64, i64), Vec<u8>)> {
+type Standing = BTreeMap<PathBuf, (u64, (i64, i64), Vec<u8>)>;
+
+fn image(directory: &Path) -> Standing {
     use std::os::unix::fs::MetadataExt as _;
     let mut found = BTreeMap::new();
     let mut folders = vec![directory.to_path_buf()];

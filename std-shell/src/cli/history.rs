@@ -54,16 +54,7 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
     if let Some(plot) = &arguments.plot {
         is_free(plot, [path.as_path()])?;
     }
-    let mut bad = 0_u64;
-    let canonical = Canonical::open_leniently(&path, &mut |error| {
-        bad += 1;
-        if bad <= NAMED_MAX {
-            screen.complain_of(error);
-        }
-    })?;
-    if bad > NAMED_MAX {
-        screen.complain(&format!("{}: {} more bad lines", path.display(), bad - NAMED_MAX));
-    }
+    let canonical = read(&path, screen)?;
     let (mut curve, mut entries) = (Curve::default(), canonical.entries());
     while let Some(entry) = entries.next()? {
         curve.add(entry.step(), loss_value(entry.loss()));
@@ -86,7 +77,22 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
             report::drawn(screen, plot)?;
         }
     }
-    Ok(if bad > 0 { Exit::Bad } else { Exit::Good })
+    Ok(if canonical.summary().bad > 0 { Exit::Bad } else { Exit::Good })
+}
+
+/// Reads a history once; what is bad in it is complained of and passed over.
+pub(super) fn read(path: &Path, screen: &mut Screen) -> Result<Canonical, Error> {
+    let mut bad = 0_u64;
+    let canonical = Canonical::open_leniently(path, &mut |error| {
+        bad += 1;
+        if bad <= NAMED_MAX {
+            screen.complain_of(error);
+        }
+    })?;
+    if bad > NAMED_MAX {
+        screen.complain(&format!("{}: {} more bad lines", path.display(), bad - NAMED_MAX));
+    }
+    Ok(canonical)
 }
 
 /// How many bad lines are named one by one.

@@ -14,15 +14,18 @@ use super::Failure;
 /// Refuses to replace an input of the command, a file that a run keeps, or anything in a checkpoint's directory.
 pub(super) fn is_free<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<(), Failure> {
     let end = end_of_links(output);
-    let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    let ours = identity(&end);
-    if let Some(input) = inputs.into_iter().find(|input| ours.is_some() && identity(input) == ours) {
-        return Err(refused(output, "a file that is no input", &format!("the input {}", input.display())));
-    }
     if let Some(kept) = kept_by_a_run(output).or_else(|| kept_by_a_run(&end)) {
         return Err(refused(output, "a name that no run keeps its files under", kept));
     }
-    is_outside_of_steps(output)
+    is_outside_of_steps(output)?;
+    let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let ours = identity(&end);
+    match inputs.into_iter().find(|input| ours.is_some() && identity(input) == ours) {
+        Some(input) => {
+            Err(refused(output, "a file that is no input", &format!("the input {}", input.display())))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Refuses a place in a checkpoint's directory: any file that its manifest does not list damages it.

@@ -298,7 +298,7 @@ fn outputs_replace_nothing_that_a_run_needs() {
     resumed_run(&at("run"), ".loss.json");
     let step = "run/ckpt/step-000060";
     fs::hard_link(at(step).join("model.safetensors"), at("twin")).unwrap();
-    fs::write(at("old.loss.json"), "{\"loss\":1,\"step\":1}\n").unwrap();
+    fs::write(at("losses"), "{\"loss\":1,\"step\":1}\n").unwrap();
     for (name, to) in
         [("link", "run/.loss.json"), ("way", step), ("end", "run/final.json"), ("to.bin", "order.json")]
     {
@@ -328,7 +328,7 @@ fn outputs_replace_nothing_that_a_run_needs() {
         of_both.map(|command| (command, *found))
     });
     let more = [
-        ("history old.loss.json --plot ./old.loss.json", "the input old.loss.json"),
+        ("history losses --plot ./losses", "the input losses"),
         ("snapshot export run --out order.json --order order.json", "the input order.json"),
         ("snapshot export run --out to.bin --order order.json", "the input order.json"),
         ("snapshot export run --out twin", "the input run/ckpt/step-000060/model.safetensors"),
