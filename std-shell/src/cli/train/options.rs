@@ -20,6 +20,8 @@ use super::optimizer::Algorithm;
 #[command(override_usage = "safestep train bigram --data <SHARD>... --out <RUN> --max-steps <N> [OPTIONS]")]
 pub(super) struct Arguments {
     /// Token shards, or directories of them, in this order.
+    ///
+    /// A run goes on with the same ones: names, lengths and the first and last 64 KiB of each are compared.
     #[arg(long, value_name = "SHARD", num_args = 1.., required = true)]
     pub(super) data: Vec<PathBuf>,
 

@@ -2,7 +2,8 @@
 //!
 //! The file is read twice. The first time the core notes where the run went on and up to which step each stretch counts:
 //! three numbers for each resume that superseded something, none for a line. The second time each entry asks its stretch.
-//! What is appended meanwhile is not seen; a last line that is not whole yet is left out and told of.
+//! What is appended meanwhile is not seen; a last line that is not whole yet is left out and told of. If a trainer cuts such a
+//! line off meanwhile, reading it is an error: read once more.
 
 use std::path::Path;
 

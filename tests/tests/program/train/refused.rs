@@ -158,8 +158,10 @@ fn no_checkpoint_yet_and_none_that_is_whole() {
     for step in bench.steps("run") {
         fs::write(bench.at("run/ckpt").join(step).join("model.safetensors"), "broken").unwrap();
     }
+    let before = image(&bench.at("run"));
     let ran = bench.train("run", &format!("{more} --resume"));
     assert_eq!(ran.expect(1), "");
+    assert!(image(&bench.at("run")) == before);
     assert!(ran.err.starts_with("safestep: ") && ran.err.contains("run/ckpt"), "{}", ran.err);
 }
 
