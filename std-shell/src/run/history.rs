@@ -53,7 +53,7 @@ use records::{Form, form_of};
 /// ```
 #[derive(Debug)]
 pub struct History {
-    file: File,
+    file: LockedFile,
     path: PathBuf,
     /// The line that is being made.
     line: Vec<u8>,
@@ -109,7 +109,7 @@ impl History {
         };
         let repair = match tail {
             Tail::Ended | Tail::Whole => None,
-            Tail::Cut { at } => Some(move_out_of_the_way(disk, &file, &reader, at)?),
+            Tail::Cut { at } => Some(move_out_of_the_way(disk, &file.file, &reader, at)?),
         };
         let unended = tail == Tail::Whole;
         Ok(Self { file, path, line: Vec::new(), unended, repair, abandoned: false })
@@ -198,7 +198,7 @@ impl History {
         if self.abandoned {
             return Err(Error::new(doing, &self.path, Cause::Abandoned));
         }
-        step(&self.file, &self.line).map_err(|error| {
+        step(&self.file.file, &self.line).map_err(|error| {
             self.abandoned = true;
             Error::io(doing, &self.path, error)
         })
@@ -242,7 +242,7 @@ fn non_finite(value: f64) -> NonFinite {
 
 /// Keeps trainers away from a history as long as the answer lives; nothing if there is none, or if this very process has it
 /// open and so knows what it does.
-pub(super) fn keep_still(path: &Path) -> Result<Option<File>, Error> {
+pub(super) fn keep_still(path: &Path) -> Result<Option<LockedFile>, Error> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Ok(metadata) if metadata.is_file() => {}
@@ -251,24 +251,43 @@ pub(super) fn keep_still(path: &Path) -> Result<Option<File>, Error> {
     }
     let io = |error| Error::io("open", path, error);
     let file = OpenOptions::new().append(true).open(path).map_err(io)?;
-    match lock(&file).map_err(io)? {
-        Locked::Ours(()) => Ok(Some(file)),
+    match lock(file).map_err(io)? {
+        Locked::Ours(file) => Ok(Some(file)),
         Locked::Theirs { pid } if pid == Some(process::id()) => Ok(None),
         Locked::Theirs { pid } => Err(Error::new("pivot beside", path, Cause::Locked { pid })),
     }
 }
 
-/// Locks a file until it is closed. Where the file system has no locks, it is ours.
-fn lock(file: &File) -> io::Result<Locked<()>> {
-    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOLCK) => Ok(Locked::Ours(())),
-        Err(Errno::WOULDBLOCK) => Ok(Locked::Theirs { pid: holder(file) }),
+/// A file that is locked until this is dropped by the process that has locked it. To close it would not be enough where a process
+/// that was forked meanwhile holds the same open file; and that one's end is not the end of the lock.
+#[derive(Debug)]
+pub(super) struct LockedFile {
+    file: File,
+    process: u32,
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        if self.process == process::id() {
+            // What fails here ends when the file is closed.
+            let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        }
+    }
+}
+
+/// Locks a file. Where the file system has no locks, it is ours.
+fn lock(file: File) -> io::Result<Locked<LockedFile>> {
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOLCK) => {
+            Ok(Locked::Ours(LockedFile { file, process: process::id() }))
+        }
+        Err(Errno::WOULDBLOCK) => Ok(Locked::Theirs { pid: holder(&file) }),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Opens the file that has the name, for us alone. One that was exchanged while we waited is opened again.
-fn open_locked<D: Disk>(disk: &D, path: &Path) -> Result<File, Error> {
+fn open_locked<D: Disk>(disk: &D, path: &Path) -> Result<LockedFile, Error> {
     let io = |error| Error::io("open", path, error);
     loop {
         let is_new = matches!(disk.look(path).map_err(io)?, Found::Nothing);
@@ -279,14 +298,15 @@ fn open_locked<D: Disk>(disk: &D, path: &Path) -> Result<File, Error> {
             FileReader::open(path)?;
         }
         let file = OpenOptions::new().append(true).create(true).open(path).map_err(io)?;
-        if let Locked::Theirs { pid } = lock(&file).map_err(io)? {
-            return Err(Error::new("append to", path, Cause::Locked { pid }));
-        }
+        let file = match lock(file).map_err(io)? {
+            Locked::Ours(file) => file,
+            Locked::Theirs { pid } => return Err(Error::new("append to", path, Cause::Locked { pid })),
+        };
         if is_new {
             let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             disk.sync_dir(directory.unwrap_or(Path::new("."))).map_err(io)?;
         }
-        let (ours, named) = (file.metadata().map_err(io)?, fs::metadata(path).map_err(io)?);
+        let (ours, named) = (file.file.metadata().map_err(io)?, fs::metadata(path).map_err(io)?);
         if (ours.dev(), ours.ino()) == (named.dev(), named.ino()) {
             return Ok(file);
         }

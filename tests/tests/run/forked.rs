@@ -8,7 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use daemonize::{Daemonize, Outcome};
-use safestep::run::Signals;
+use safestep::run::{History, RunFiles, Signals};
+use safestep::{Cause, OsDisk};
 
 /// Where the two find each other.
 const MEETING: &str = "SAFESTEP_TEST_MEETING";
@@ -24,9 +25,17 @@ fn trainer_and_worker() {
         fs::write(meeting.join(format!("{name}.new")), text).unwrap();
         fs::rename(meeting.join(format!("{name}.new")), meeting.join(name)).unwrap();
     };
+    let files = RunFiles::new(meeting, "").unwrap();
+    let open = || History::open(&OsDisk, &files);
+    let history = open().unwrap();
     match Daemonize::new().working_directory(meeting).execute() {
         Outcome::Parent(done) => {
             done.unwrap();
+            // The lock is the trainer's, whatever the worker does with its copy, and ends with the trainer's.
+            assert!(wait(|| meeting.join("worker").exists()));
+            assert!(matches!(open().unwrap_err().because(), Cause::Locked { .. }));
+            drop(history);
+            open().unwrap();
             note("trainer", "");
             while !signals.stop_asked() {
                 if signals.take_save() {
@@ -37,6 +46,10 @@ fn trainer_and_worker() {
         }
         Outcome::Child(done) => {
             done.unwrap();
+            let copy = open();
+            assert!(matches!(copy.unwrap_err().because(), Cause::Locked { .. }));
+            // As a worker does that ends: it gives up nothing that is not its own.
+            drop(history);
             note("worker", &std::process::id().to_string());
             let began = Instant::now();
             while !meeting.join("go").exists() && began.elapsed() < Duration::from_secs(60) {

@@ -373,6 +373,24 @@ fn random_histories_mean_what_the_twin_says() {
                 canonical(&files.loss()).unwrap().into_iter().map(|(step, loss, _)| (step, loss)).collect();
             assert_eq!(found, expected, "round {round}: {text}");
         }
+        // Bad lines in between change nothing, and are told one by one.
+        let (mut mixed, mut bad) = (String::new(), 0);
+        for line in text.lines() {
+            for _ in 0..below(3) {
+                mixed += ["{}\n", "x\n", "{\"resume\":-1}\n", "{\"loss\":1,\"st{\"loss\":1,\"step\":3}\n"]
+                    [usize::try_from(below(4)).unwrap()];
+                bad += 1;
+            }
+            mixed += &format!("{line}\n");
+        }
+        fs::write(files.loss(), mixed).unwrap();
+        let mut told = 0;
+        let lenient = Canonical::open_leniently(&files.loss(), &mut |_| told += 1).unwrap();
+        let (mut entries, mut found) = (lenient.entries(), Vec::new());
+        while let Some(entry) = entries.next().unwrap() {
+            found.push((entry.step(), loss_value(entry.loss())));
+        }
+        assert_eq!((found, told, lenient.summary().bad), (expected, bad, bad), "round {round}");
     }
 }
 

@@ -167,12 +167,6 @@ impl<'a> Training<'a> {
             // The last word of a shorter run.
             ending::take_back(self.files.directory(), LAST_WORD)?;
         }
-        // Those of a save that was cut off name a later step. Where there are none a pivot has taken them away.
-        if ending::step_of_samples(&self.files.samples()).is_some_and(|step| step != self.step)
-            && let Err(error) = self.keep_samples()
-        {
-            screen.complain(&error.to_string());
-        }
         Ok(())
     }
 
@@ -211,9 +205,7 @@ impl<'a> Training<'a> {
     /// write them, which would undo a pivot. Samples that cannot be written are no reason to stop.
     fn save(&mut self, progress: &mut Progress) -> Result<(), Failure> {
         self.history.sync()?;
-        if let Err(error) = self.keep_samples() {
-            progress.complain(&error.to_string());
-        }
+        self.keep_samples(progress);
         let cursor = self.stream.cursor();
         let trainer = TrainerState {
             config_sha256: Some(config::sha256(&self.config_text)),
@@ -240,13 +232,19 @@ impl<'a> Training<'a> {
     }
 
     /// The samples become those of this step.
-    fn keep_samples(&self) -> Result<(), Error> {
+    fn keep_samples(&self, progress: &Progress) {
         let samples = ending::samples(&self.learner, self.config.seed, self.step, self.config.vocabulary);
-        replace_samples(&OsDisk, &self.files, &samples)
+        if let Err(error) = replace_samples(&OsDisk, &self.files, &samples) {
+            progress.complain(&error.to_string());
+        }
     }
 
     /// The last word of the run.
     fn finish(&mut self, progress: &mut Progress) -> Result<(), Failure> {
+        // Those of a save that was cut off, or that could not be kept. Where there are none a pivot has taken them away.
+        if ending::step_of_samples(&self.files.samples()).is_some_and(|step| step != self.step) {
+            self.keep_samples(progress);
+        }
         let name = safestep_core::checkpoint::StepName::of(self.step);
         let model = self.root.join(name.as_str()).join("model.safetensors");
         let digest = ending::sha256_of(&model)?;

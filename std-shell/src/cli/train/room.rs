@@ -7,7 +7,7 @@ use crate::cli::Failure;
 use crate::report::bytes;
 
 /// Refuses a table that does not fit into the memory that is available. Where the kernel does not say how much that is, the
-/// allocation tells.
+/// allocation tells; a limit that somebody has set on the process alone is not looked at.
 pub(super) fn fits(vocabulary: u32, optimizer: Option<Algorithm>) -> Result<(), Failure> {
     let needed = needed_bytes(vocabulary, optimizer);
     match fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available_bytes) {

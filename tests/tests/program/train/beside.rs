@@ -55,6 +55,11 @@ fn samples_of_a_step_that_is_not_there_are_replaced() {
         let now = fs::read_to_string(bench.at("run/.samples.json")).unwrap();
         assert_eq!(now, if replaced { whole.samples.as_str() } else { text });
     }
+    // On the way to their step they stay: after a pivot, those of the step that is resumed are of the old policy.
+    let (later, longer) = ("{\"samples\":[],\"step\":30}", "--max-steps 40 --ckpt-every 10 --resume");
+    fs::write(bench.at("run/.samples.json"), later).unwrap();
+    bench.train("run", &format!("{longer} --sigkill-after 25"));
+    assert_eq!(fs::read_to_string(bench.at("run/.samples.json")).unwrap(), later);
 }
 
 #[test]

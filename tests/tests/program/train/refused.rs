@@ -246,6 +246,11 @@ fn what_is_there_is_not_trained_over() {
     fs::create_dir(bench.at("taken")).unwrap();
     fs::write(bench.at("taken/note"), "mine").unwrap();
     bench.train("taken", more).expect(2);
+    fs::create_dir(bench.at("step-000001")).unwrap();
+    let ran = bench.train("step-000001/run", more);
+    assert_eq!(ran.expect(2), "");
+    assert!(ran.err.contains("found one in the checkpoint"), "{}", ran.err);
+    assert!(names(&bench.at("step-000001")).is_empty());
     assert_eq!(names(&bench.at("taken")), ["note"]);
 }
 
