@@ -1,7 +1,7 @@
 //! Token shards become a trained model in a run that can be killed at any instant and goes on where it was.
 //!
 //! The model is the smallest there is, one logit an id; what matters is the loop in `train`. `cargo run --example trainer`
-//! trains to step 60, where the last save was at 50, trains on to 100, and compares with a run that nothing stopped.
+//! trains to step 60, goes on from there to 100, compares with a run that went there at once, and is refused with another seed.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
@@ -20,33 +20,39 @@ const SEQ_LEN: NonZeroU32 = NonZeroU32::new(8).unwrap();
 const BATCH: NonZeroU32 = NonZeroU32::new(4).unwrap();
 const SAVE_EVERY: NonZeroU64 = NonZeroU64::new(50).unwrap();
 
-/// The loop.
-fn train(run: &Path, shard: &Path, signals: Signals, max_steps: u64) -> Answer<()> {
+/// All that decides on the bytes of a run, but for the data.
+fn config(seed: u64) -> String {
+    format!(r#"{{"batch":{BATCH},"seed":{seed},"seq_len":{SEQ_LEN},"vocabulary":{VOCABULARY}}}"#)
+}
+
+/// A run to its end, or until SIGTERM.
+fn train(run: &Path, shard: &Path, signals: Signals, seed: u64, max_steps: u64) -> Answer<()> {
+    let (root, config) = (run.join("ckpt"), config(seed));
     let shards = Shards::open([shard], Access::Map)?;
-    let rng = Pcg32::seed(42, 54);
+    let rng = Pcg32::seed(seed, 54);
     let mut stream = TokenStream::new(shards, SEQ_LEN, Share::whole(BATCH), rng, Some(VOCABULARY))?;
     let mut logits = vec![0.0_f32; VOCABULARY as usize];
-    let done = resume(&run.join("ckpt"), &mut stream, &mut logits)?;
+    let done = resume(&root, &config, &mut stream, &mut logits)?;
     let mut history = History::open(&OsDisk, &RunFiles::new(run, "")?)?;
     history.resume(done)?; // lines beyond it stay, and count no more
     let mut guard = Guard::new(Cadence::every(SAVE_EVERY), signals);
     for step in done + 1..=max_steps {
         let loss = learn(&mut logits, &stream.next_batch::<u32>()?.targets);
         history.append(step, loss, &[])?;
-        let next = guard.after_step(step);
-        if next != Next::Go {
-            history.sync()?; // before the step is declared done
-            checkpoint(&run.join("ckpt"), step, &stream, &logits)?;
+        if guard.after_step(step) == Next::Go && step < max_steps {
+            continue;
         }
-        if next == Next::SaveAndStop {
-            break; // SIGTERM: exit with 0
+        history.sync()?; // before the step is declared done
+        checkpoint(&root, step, &config, &stream, &logits)?;
+        if guard.signals().stop_asked() {
+            break; // SIGTERM, also during the save: exit with 0
         }
     }
     Ok(())
 }
 
 /// Takes over the newest checkpoint that is whole, and says of which step it is; 0 where there is none.
-fn resume(root: &Path, stream: &mut TokenStream, logits: &mut [f32]) -> Answer<u64> {
+fn resume(root: &Path, config: &str, stream: &mut TokenStream, logits: &mut [f32]) -> Answer<u64> {
     let checkpoint = match load(&OsDisk, root) {
         // None yet. Some of which none is whole are an error: to start anew would hide it.
         Err(error) if matches!(error.because(), Cause::NoCheckpoint { skipped } if skipped.is_empty()) => {
@@ -54,6 +60,10 @@ fn resume(root: &Path, stream: &mut TokenStream, logits: &mut [f32]) -> Answer<u
         }
         answer => answer?,
     };
+    if checkpoint.config() != Some(config.as_bytes()) {
+        let saved = String::from_utf8_lossy(checkpoint.config().unwrap_or_default());
+        return Err(format!("it is another run: its config is {saved}, this one's {config}").into());
+    }
     let entry = checkpoint.model.index().get("logits").ok_or("no logits")?;
     let view = checkpoint.model.view(&entry).ok_or("no logits")?;
     for (to, from) in logits.iter_mut().zip(view.bytes().as_chunks::<4>().0) {
@@ -67,7 +77,7 @@ fn resume(root: &Path, stream: &mut TokenStream, logits: &mut [f32]) -> Answer<u
 }
 
 /// Saves everything that the next step depends on.
-fn checkpoint(root: &Path, step: u64, stream: &TokenStream, logits: &[f32]) -> Answer<()> {
+fn checkpoint(root: &Path, step: u64, config: &str, stream: &TokenStream, logits: &[f32]) -> Answer<()> {
     let bytes: Vec<u8> = logits.iter().flat_map(|value| value.to_le_bytes()).collect();
     let cursor = stream.cursor();
     let trainer = TrainerState {
@@ -79,8 +89,8 @@ fn checkpoint(root: &Path, step: u64, stream: &TokenStream, logits: &[f32]) -> A
     };
     let shape = [u64::from(VOCABULARY)];
     let logits = Tensor { name: "logits", dtype: Dtype::F32, shape: &shape, bytes: &bytes };
-    let state =
-        State { model: &[logits], optimizer: Optimizer::default(), trainer, config: None, files: &[] };
+    let (optimizer, config) = (Optimizer::default(), Some(config.as_bytes()));
+    let state = State { model: &[logits], optimizer, trainer, config, files: &[] };
     save(&OsDisk, root, &state, &SaveOptions::default())?;
     Ok(())
 }
@@ -117,10 +127,13 @@ fn main() -> Answer<()> {
     for run in ["stopped", "whole"] {
         std::fs::create_dir(at(run))?;
     }
-    train(&at("stopped"), &at("shard.bin"), signals.clone(), 60)?; // as if it were killed here
-    train(&at("stopped"), &at("shard.bin"), signals.clone(), 100)?;
-    train(&at("whole"), &at("shard.bin"), signals, 100)?;
-    for file in ["model.safetensors", "optimizer.safetensors", "trainer_state.json", "MANIFEST.json"] {
+    train(&at("stopped"), &at("shard.bin"), signals.clone(), 42, 60)?;
+    assert!(train(&at("stopped"), &at("shard.bin"), signals.clone(), 43, 100).is_err());
+    train(&at("stopped"), &at("shard.bin"), signals.clone(), 42, 100)?;
+    train(&at("whole"), &at("shard.bin"), signals, 42, 100)?;
+    for file in
+        ["model.safetensors", "optimizer.safetensors", "trainer_state.json", "config.json", "MANIFEST.json"]
+    {
         let read = |run: &str| std::fs::read(at(run).join("ckpt/step-000100").join(file));
         assert_eq!(read("stopped")?, read("whole")?, "{file}");
     }

@@ -7,6 +7,8 @@ mod sources;
 
 mod pattern;
 
+mod outputs;
+
 mod interrupt;
 
 mod checkpoints;

@@ -7,6 +7,7 @@
 
 mod os;
 
+pub(crate) use os::holder;
 pub use os::{DirectoryLock, OsDisk};
 
 use std::ffi::OsString;

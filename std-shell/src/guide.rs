@@ -14,9 +14,15 @@
 //!
 //! * Everything that the next step depends on is in the checkpoint: parameters, the optimizer's arrays and its step count, the
 //!   cursor **with** the generator's state. A seed is not a state.
-//! * A step computes the same bits each time: a fixed order of sums, no clock, no hash order, no count of threads.
+//! * A step computes the same bits each time: a fixed order of sums, no clock, no hash order, no count of threads. `exp`, `ln` and
+//!   `powi` of the standard library are those of the machine's own C library, and differ from one to the next in their last
+//!   bits: a run that moves to another machine goes on there, but not bit for bit. The example above accepts that; the
+//!   program's `train bigram` takes them from the crate `libm`, which is the same code on every machine.
+//! * The run that is resumed is the same run: data, batch, seed and whatever else decides on the bytes stand in the config of the
+//!   checkpoint, and a resume with another one is refused before anything is written.
 //! * The history is durable before the step is declared done, and is told of every resume.
-//! * Signals are installed first thing, so that none falls into a gap.
+//! * Signals are installed first thing, so that none falls into a gap. Whether to stop is asked once more after a save, which
+//!   can take long.
 //!
 //! # What each promise costs
 //!
@@ -24,6 +30,7 @@
 //! |---|---|---|---|---|
 //! | a killed process loses no line | `History::append` | the line, one write | 0 | one line |
 //! | nor does a power failure | `History::sync` | 0 | 1 | 0 |
+//! | a line that was cut off is kept and told | `History::open` | that line, copied once | 3 | 64 KiB |
 //! | a step is whole or not there | `checkpoint::save` | all of the state, written once, hashed once (SHA-256) | 8, and 1 for each of `config.json` and further files | 1 MiB a thread or less: the state is borrowed |
 //! | old steps go (`Retention`) | within `save` | 0 | 1 if any goes | 0 |
 //! | what is loaded is what was saved | `checkpoint::load` | all of the state, read once, hashed once | 0 | none: it is mapped, pages come from the page cache |

@@ -46,7 +46,7 @@ use safestep_core::{Dtype, Entry, Notes};
 pub(crate) use curve::Curve;
 pub(crate) use show::{Form, Part, Picked};
 pub(crate) use totals::Totals;
-pub(crate) use words::{grouped, plural, shown as tensor_name};
+pub(crate) use words::{bytes, grouped, plural, shown as tensor_name};
 
 /// What a report of `inspect` is told, in this order.
 pub(crate) trait Inspecting {
@@ -123,7 +123,7 @@ pub(crate) struct Screen {
     width: Option<usize>,
     /// The colours of standard error.
     talk: Palette,
-    /// Whether somebody watches standard error.
+    /// Whether somebody watches standard error, on a terminal that can draw a bar.
     watched: bool,
 }
 
@@ -135,7 +135,8 @@ impl Screen {
         Self {
             palette: Palette::new(color, AutoStream::choice(&stdout)),
             talk: Palette::new(color, AutoStream::choice(&stderr)),
-            watched: stderr.is_terminal(),
+            // A terminal that cannot draw (TERM=dumb) is talked to in plain lines.
+            watched: stderr.is_terminal() && !ProgressDrawTarget::stderr().is_hidden(),
             width,
             out: BufWriter::new(stdout.lock()),
         }

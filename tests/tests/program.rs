@@ -20,6 +20,7 @@ mod verify;
 mod prune;
 mod train;
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -120,6 +121,33 @@ fn names(directory: &Path) -> Vec<OsString> {
         directory.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     names
+}
+
+/// All that stands below a directory: inode, time of the last change, content.
+type Standing = BTreeMap<PathBuf, (u64, (i64, i64), Vec<u8>)>;
+
+fn image(directory: &Path) -> Standing {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut found = BTreeMap::new();
+    let mut folders = vec![directory.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let metadata = std::fs::symlink_metadata(&path).unwrap();
+            let content = match () {
+                () if metadata.is_dir() => {
+                    folders.push(path.clone());
+                    Vec::new()
+                }
+                () if metadata.is_symlink() => {
+                    std::fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+                }
+                () => std::fs::read(&path).unwrap(),
+            };
+            let changed = (metadata.mtime(), metadata.mtime_nsec());
+            found.insert(path, (metadata.ino(), changed, content));
+        }
+    }
+    found
 }
 
 /// A model of one tensor of `len` zeros, which take no room on the disk.

@@ -5,6 +5,7 @@ mod convert;
 mod history;
 mod satellites;
 mod signals;
+mod forked;
 
 use std::path::Path;
 

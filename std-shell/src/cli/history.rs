@@ -6,13 +6,15 @@ use clap::Args;
 use safestep::run::{Canonical, RunFiles, loss_value};
 use safestep::{Commit, Error, OsDisk};
 
+use super::outputs::is_free;
 use super::{Exit, Failure};
 use crate::report::{Curve, Screen, run as report};
 
 /// Show the loss history of a run: the canonical one
 ///
 /// A run that was resumed has entries that were superseded: they stay in the file and are left out here, so that each
-/// step has one entry. A file that is one JSON array is read too, and so are the NaN and Infinity that Python writes.
+/// step has one entry. A file that is one JSON array is read too, and so are the NaN and Infinity that Python writes. A line that
+/// breaks a rule is named on standard error and left out.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct Arguments {
@@ -43,13 +45,16 @@ Examples:
 
 Exit codes:
   0  all good
-  1  the history is bad
+  1  a line of the history is bad: it is named, and the rest is shown
   2  wrong usage
   3  a file could not be read or written";
 
 pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Failure> {
     let path = history_file(&arguments.run, arguments.stem.as_deref())?;
-    let canonical = Canonical::open(&path)?;
+    if let Some(plot) = &arguments.plot {
+        is_free(plot, [path.as_path()])?;
+    }
+    let canonical = read(&path, screen)?;
     let (mut curve, mut entries) = (Curve::default(), canonical.entries());
     while let Some(entry) = entries.next()? {
         curve.add(entry.step(), loss_value(entry.loss()));
@@ -72,8 +77,26 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
             report::drawn(screen, plot)?;
         }
     }
-    Ok(Exit::Good)
+    Ok(if canonical.summary().bad > 0 { Exit::Bad } else { Exit::Good })
 }
+
+/// Reads a history once; what is bad in it is complained of and passed over.
+pub(super) fn read(path: &Path, screen: &mut Screen) -> Result<Canonical, Error> {
+    let mut bad = 0_u64;
+    let canonical = Canonical::open_leniently(path, &mut |error| {
+        bad += 1;
+        if bad <= NAMED_MAX {
+            screen.complain_of(error);
+        }
+    })?;
+    if bad > NAMED_MAX {
+        screen.complain(&format!("{}: {} more bad lines", path.display(), bad - NAMED_MAX));
+    }
+    Ok(canonical)
+}
+
+/// How many bad lines are named one by one.
+const NAMED_MAX: u64 = 100;
 
 /// The history that is meant: a file itself; of a directory the one under the stem, or the only one.
 pub(super) fn history_file(run: &Path, stem: Option<&str>) -> Result<PathBuf, Error> {

@@ -14,7 +14,7 @@ use crate::report::{Screen, run as report};
 ///
 /// A pivot is a change of policy within a run: checkpoints and the loss history go on; RUN/STEM.samples.json and
 /// RUN/STEM.state.json move to RUN/archive/STEP/. Nothing there is ever replaced: a second pivot at a step adds a number to
-/// the names. Stop the trainer first. What is not there is not missed.
+/// the names. It is refused while a trainer runs: stop it first. What is not there is not missed.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct Arguments {
@@ -44,7 +44,7 @@ Exit codes:
   0  done, or nothing was there
   1  the loss history is bad, so the step is not known (--step gives it)
   2  wrong usage
-  3  a file could not be read or moved";
+  3  a file could not be read or moved, or a trainer is running";
 
 pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Failure> {
     let files = RunFiles::new(&arguments.run, &arguments.stem)?;

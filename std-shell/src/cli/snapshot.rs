@@ -2,15 +2,17 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use safestep::checkpoint::{Checkpoint, StepName, load, load_step, root_of};
+use safestep::checkpoint::{Checkpoint, StepName, load, load_step, root_of, scan};
 use safestep::run::{MappedSnapshot, Parameter, export_snapshot, import_snapshot, parameters_of};
-use safestep::{Error, OsDisk};
+use safestep::{Cause, Error, OsDisk};
 use safestep_core::snapshot::{COUNT_MAX, Snapshot};
 use serde::Deserialize;
 
+use super::outputs::{is_free, is_outside_of_steps, leads_into};
 use super::{Exit, Failure};
 use crate::report::{Screen, run as report};
 
@@ -120,7 +122,7 @@ Exit codes:
 /// Make a checkpoint of a snapshot
 ///
 /// Each number keeps its bits. The checkpoint has the step and the arrays; cursor, generator, learning rate and config are not in
-/// a snapshot, so whoever resumes has to bring them.
+/// a snapshot, so whoever resumes has to bring them: 'train --resume' refuses such a checkpoint.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_IMPORT)]
 struct Import {
@@ -136,6 +138,10 @@ struct Import {
     #[arg(long, value_name = "RUN")]
     out: PathBuf,
 
+    /// Let LATEST go back to this step where it names a newer one, which is then no longer resumed.
+    #[arg(long)]
+    replace_latest: bool,
+
     /// Print one JSON object: {"path","checkpoint","step","parameters","bytes"}.
     #[arg(long)]
     json: bool,
@@ -144,11 +150,12 @@ struct Import {
 const AFTER_IMPORT: &str = "\
 Examples:
   safestep snapshot import step_000050.bin --params order.json --out run
+  safestep snapshot import old.bin --params order.json --out run --replace-latest
 
 Exit codes:
   0  the checkpoint is saved
   1  the snapshot is bad, or the list does not fit it
-  2  wrong usage, or a checkpoint of this step is there already
+  2  wrong usage, or a checkpoint of this step or a newer one is there already
   3  a file could not be read or written";
 
 /// Reckon how large a snapshot will be
@@ -187,22 +194,67 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
 }
 
 fn export(arguments: &Export, screen: &mut Screen) -> Result<(), Failure> {
+    let out = arguments.out.as_path();
+    is_free(out, arguments.order.as_deref())?;
     let checkpoint = checkpoint(&arguments.checkpoint)?;
+    // Its files may have further names outside of its directory.
+    is_free(out, files_of(&checkpoint)?.iter().map(PathBuf::as_path))?;
     for skipped in &checkpoint.skipped {
         screen.complain(&format!("skipped {skipped}"));
     }
     let order = arguments.order.as_ref().map_or_else(|| Ok(parameters_of(&checkpoint)), |path| list(path))?;
-    let head = export_snapshot(&OsDisk, &checkpoint, &order, &arguments.out)?;
-    let paths = [arguments.out.as_path(), &checkpoint.path];
+    let head = export_snapshot(&OsDisk, &checkpoint, &order, out)?;
+    let paths = [out, &checkpoint.path];
     Ok(report::exported(screen, paths, &head, &order, arguments.json)?)
 }
 
 fn import(arguments: &Import, screen: &mut Screen) -> Result<(), Failure> {
     let parameters = list(&arguments.params)?;
     let snapshot = MappedSnapshot::open(&arguments.file)?;
-    let saved = import_snapshot(&OsDisk, &snapshot, &parameters, &arguments.out.join("ckpt"))?;
+    let step = StepName::of(snapshot.head().step().into());
+    let root = arguments.out.join("ckpt");
+    // A step that is damaged would be replaced, with the input in it.
+    let place = root.join(step.as_str());
+    is_outside_of_steps(&place)?;
+    if let Some(input) =
+        [&arguments.file, &arguments.params].into_iter().find(|input| leads_into(input, &place))
+    {
+        let what = format!("cannot write {}: the input {} is in it", place.display(), input.display());
+        return Err(Failure::Usage(what));
+    }
+    if !arguments.replace_latest {
+        is_newest(step, &root)?;
+    }
+    let saved = import_snapshot(&OsDisk, &snapshot, &parameters, &root)?;
     let paths = [snapshot.path(), &saved.path];
-    Ok(report::imported(screen, paths, snapshot.head(), saved.bytes, arguments.json)?)
+    report::imported(screen, paths, snapshot.head(), saved.bytes, arguments.json)?;
+    screen.remark("a snapshot has no cursor and no config: 'train --resume' refuses what was made of it");
+    Ok(())
+}
+
+/// Refuses a step that is older than what a resume would take: LATEST would go back to it.
+fn is_newest(step: StepName, root: &Path) -> Result<(), Failure> {
+    let scan = match scan(&OsDisk, root) {
+        Err(error) if matches!(error.because(), Cause::Io(io) if io.kind() == ErrorKind::NotFound) => {
+            return Ok(());
+        }
+        answer => answer?,
+    };
+    let newest = scan.latest.step().or(scan.steps.last().copied());
+    match newest.filter(|newest| *newest > step) {
+        Some(newest) => Err(Failure::Usage(format!(
+            "cannot write {}: expected the newest step, found {newest}; --replace-latest makes LATEST go back",
+            root.join(step.as_str()).display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// All files of a checkpoint.
+fn files_of(checkpoint: &Checkpoint) -> Result<Vec<PathBuf>, Error> {
+    let path = &checkpoint.path;
+    let entries = fs::read_dir(path).map_err(|error| Error::io("look into", path, error))?;
+    Ok(entries.flatten().map(|entry| entry.path()).collect())
 }
 
 /// The checkpoint in a directory that is called like one, or the newest whole one of a run.

@@ -4,6 +4,7 @@ mod options;
 mod config;
 mod model;
 mod optimizer;
+mod room;
 mod learner;
 mod ending;
 mod bigram;

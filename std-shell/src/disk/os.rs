@@ -172,10 +172,10 @@ impl Disk for OsDisk {
     }
 }
 
-/// The process that holds a lock on a directory: Linux lists all locks, each with device and inode. The device of a subvolume
+/// The process that holds a lock on a file or directory: Linux lists all locks, each with device and inode. The device of a subvolume
 /// is another one there, so an inode alone does when none has both.
-fn holder(directory: &File) -> Option<u32> {
-    let metadata = directory.metadata().ok()?;
+pub(crate) fn holder(locked: &File) -> Option<u32> {
+    let metadata = locked.metadata().ok()?;
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let device =
         format!("{:02x}:{:02x}", rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));

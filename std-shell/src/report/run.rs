@@ -54,13 +54,26 @@ pub(crate) fn snapshot_size(screen: &mut Screen, head: &Snapshot, json: bool) ->
     writeln!(
         screen.out,
         "{strong}{} parameters{strong:#}: 8 + 12 x {} = {} bytes, {} or {}\n",
-        about(head.parameters().into()),
+        short(head.parameters().into(), ["", "k", "M", "B"]),
         head.parameters(),
         grouped(total),
-        bytes(total),
+        short(total, [" B", " kB", " MB", " GB"]),
         binary(total)
     )?;
     regions(screen, head)
+}
+
+/// A count as people write it, in at most two decimals and no needless zero: `12.8M`, `1.44 GB`.
+fn short(count: u64, units: [&str; 4]) -> String {
+    let (mut value, mut units) = (count as f64, units.into_iter());
+    let mut unit = units.next().unwrap_or_default();
+    while value >= 999.995
+        && let Some(larger) = units.next()
+    {
+        (value, unit) = (value / 1000.0, larger);
+    }
+    let digits = format!("{value:.2}");
+    format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// That a checkpoint was written as a snapshot.
@@ -145,7 +158,7 @@ fn regions(screen: &mut Screen, head: &Snapshot) -> io::Result<()> {
     Table::new(2, columns).print(&mut screen.out, screen.width, screen.palette.strong, rows)
 }
 
-/// A number of bytes in binary units, as other tools say it: `146.5 MiB`.
+/// A number of bytes in binary units, as other tools say it: `146.48 MiB`.
 fn binary(count: u64) -> String {
     let units = ["KiB", "MiB", "GiB"];
     let (mut value, mut name) = (count as f64, "B");
@@ -155,7 +168,11 @@ fn binary(count: u64) -> String {
         }
         (value, name) = (value / 1024.0, unit);
     }
-    if name == "B" { format!("{count} B") } else { format!("{value:.1} {name}") }
+    if name == "B" {
+        return format!("{count} B");
+    }
+    let digits = format!("{value:.2}");
+    format!("{} {name}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A canonical entry, on a line of its own.
@@ -215,7 +232,7 @@ pub(crate) fn history(screen: &mut Screen, path: &Path, summary: Summary, curve:
         return writeln!(screen.out, "no entries");
     };
     let superseded = summary.entries.saturating_sub(curve.entries);
-    let more = [(superseded, "superseded"), (summary.resumes, "resumed")];
+    let more = [(superseded, "superseded"), (summary.resumes, "resumed"), (summary.bad, "bad")];
     let more: Vec<String> = more
         .iter()
         .filter(|(count, _)| *count > 0)
@@ -230,6 +247,11 @@ pub(crate) fn history(screen: &mut Screen, path: &Path, summary: Summary, curve:
     if curve.non_finite > 0 {
         let count = plural(curve.non_finite, "loss").replace("losss", "losses");
         writeln!(screen.out, "  {note}note{note:#}  {count} not finite, left out of the curve")?;
+    }
+    let finite = curve.entries.saturating_sub(curve.non_finite);
+    if finite < 2 {
+        let losses = if finite == 1 { "1 finite loss makes" } else { "no finite loss makes" };
+        return writeln!(screen.out, "  {note}note{note:#}  {losses} no curve");
     }
     chart(screen, curve)
 }
@@ -440,9 +462,31 @@ mod tests {
     #[test]
     fn binary_units() {
         for (count, text) in
-            [(8, "8 B"), (1024, "1.0 KiB"), (153_600_008, "146.5 MiB"), (1_440_000_008, "1.3 GiB")]
+            [(8, "8 B"), (1024, "1 KiB"), (153_600_008, "146.48 MiB"), (1_440_000_008, "1.34 GiB")]
         {
             assert_eq!(binary(count), text);
         }
+    }
+
+    #[test]
+    fn short_numbers() {
+        let table = [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1 kB"),
+            (1500, "1.5 kB"),
+            (153_600_008, "153.6 MB"),
+            (999_994_999, "999.99 MB"),
+            (999_995_000, "1 GB"),
+            (1_440_000_008, "1.44 GB"),
+            (25_769_803_772, "25.77 GB"),
+        ];
+        for (count, text) in table {
+            assert_eq!(short(count, [" B", " kB", " MB", " GB"]), text);
+        }
+        assert_eq!(
+            [120_000_000, 12_800_000].map(|count| short(count, ["", "k", "M", "B"])),
+            ["120M", "12.8M"]
+        );
     }
 }

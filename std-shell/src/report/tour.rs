@@ -49,9 +49,14 @@ pub(crate) fn summary(screen: &mut Screen, done: &[(&str, String)]) -> io::Resul
         "safestep inspect MODEL.safetensors",
         "safestep check --recursive DIRECTORY",
         "safestep train bigram --help",
-        "safestep --help",
     ] {
         writeln!(screen.out, "  {dim}$ {command}{dim:#}")?;
     }
-    Ok(())
+    for command in OF_A_RUN {
+        writeln!(screen.out, "  {dim}$ safestep {command}{dim:#}")?;
+    }
+    writeln!(screen.out, "  {dim}$ safestep --help{dim:#}")
 }
+
+/// What to do with a run.
+const OF_A_RUN: [&str; 4] = ["history RUN", "steps RUN", "snapshot export RUN --out step.bin", "pivot RUN"];

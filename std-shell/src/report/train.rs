@@ -1,6 +1,6 @@
 //! Steps of a training become a bar with loss and tokens a second, or plain lines where nobody watches.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -12,7 +12,11 @@ pub(crate) struct Progress {
     began: Instant,
     max_steps: u64,
     tokens: u64,
-    loss: f64,
+    /// That of the last step, if there was one.
+    loss: Option<f64>,
+    /// Some loss was not finite, which was said.
+    diverged: bool,
+    pace: Pace,
 }
 
 impl Progress {
@@ -22,22 +26,31 @@ impl Progress {
             let style = ProgressStyle::with_template(BAR).unwrap_or_else(|_| ProgressStyle::default_bar());
             ProgressBar::new(max_steps).with_style(style).with_position(step)
         });
-        Self { bar, began: Instant::now(), max_steps, tokens: 0, loss: f64::NAN }
+        let began = Instant::now();
+        Self { bar, began, max_steps, tokens: 0, loss: None, diverged: false, pace: Pace(began) }
     }
 
     /// A step is done.
     pub(crate) fn step(&mut self, step: u64, loss: f64, tokens: u64) {
-        (self.tokens, self.loss) = (self.tokens.saturating_add(tokens), loss);
-        if let Some(bar) = &self.bar {
-            bar.set_position(step);
-            bar.set_message(self.figures());
+        (self.tokens, self.loss) = (self.tokens.saturating_add(tokens), Some(loss));
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(step);
+                bar.set_message(self.figures().unwrap_or_default());
+            }
+            None if self.pace.is_due(Instant::now()) => self.plain(step),
+            None => {}
+        }
+        if !loss.is_finite() && !self.diverged {
+            self.diverged = true;
+            self.complain(&format!("the loss of step {step} is {loss}; later ones are not told of"));
         }
     }
 
     /// A step is durable.
-    pub(crate) fn saved(&self, step: u64) {
+    pub(crate) fn saved(&mut self, step: u64) {
         if self.bar.is_none() {
-            say(&format!("step {step}: {}\n", self.figures()));
+            self.plain(step);
         }
         self.line(&format!("saved {step}"));
     }
@@ -60,9 +73,17 @@ impl Progress {
         self.line(&format!("safestep: {}", safestep::terminal_safe(what)));
     }
 
-    fn figures(&self) -> String {
+    /// Loss and rate; nothing before the first step.
+    fn figures(&self) -> Option<String> {
         let rate = self.tokens as f64 / self.began.elapsed().as_secs_f64().max(1e-9);
-        format!("loss {:.4}, {rate:.0} tokens/s", self.loss)
+        self.loss.map(|loss| format!("loss {loss:.4}, {rate:.0} tokens/s"))
+    }
+
+    fn plain(&mut self, step: u64) {
+        if let Some(figures) = self.figures() {
+            say(&format!("step {step}: {figures}\n"));
+        }
+        self.pace = Pace(Instant::now());
     }
 
     fn line(&self, text: &str) {
@@ -79,4 +100,40 @@ impl Progress {
     }
 }
 
+/// When the last plain line was said.
+struct Pace(Instant);
+
+impl Pace {
+    fn is_due(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.0) >= PLAIN_EVERY
+    }
+}
+
+/// A log of a day has some thousand lines then.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
 const BAR: &str = "{wide_bar} {pos} of {len} steps, {msg}, {eta} left";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_lines_are_paced() {
+        let began = Instant::now();
+        for (ms, due) in [(0, false), (9_999, false), (10_000, true), (60_000, true)] {
+            assert_eq!(Pace(began).is_due(began + Duration::from_millis(ms)), due, "{ms}");
+        }
+    }
+
+    #[test]
+    fn no_figures_before_the_first_step() {
+        let bar = None;
+        let began = Instant::now();
+        let mut progress =
+            Progress { bar, began, max_steps: 0, tokens: 0, loss: None, diverged: false, pace: Pace(began) };
+        assert_eq!(progress.figures(), None);
+        progress.step(1, 2.0, 8);
+        assert!(progress.figures().is_some_and(|figures| figures.starts_with("loss 2.0000, ")));
+    }
+}

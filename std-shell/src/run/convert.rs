@@ -88,7 +88,8 @@ pub fn export_snapshot<D: Disk>(
 
 /// Saves a snapshot as the checkpoint of its step under `root`, by [`save()`].
 ///
-/// `trainer_state.json` has the step and nothing else; the optimizer's JSON text is `{}`.
+/// `trainer_state.json` has the step and nothing else; the optimizer's JSON text is `{}`. `LATEST` names the step then, also
+/// if it named a newer one.
 ///
 /// # Errors
 /// Before anything is written: [`Cause::BadArrays`] if the list is not as long as the regions, or holds a name twice. Otherwise as

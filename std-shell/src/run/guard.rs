@@ -8,7 +8,7 @@
 //!     // train a step
 //!     match guard.after_step(step) {
 //!         Next::Go => {}
-//!         Next::Save => assert!(step % 100 == 0), // save
+//!         Next::Save => assert!(step % 100 == 0), // save; then stop too if `guard.signals().stop_asked()` by now
 //!         Next::SaveAndStop => return Ok(()), // save, and exit with 0
 //!     }
 //! }

@@ -2,8 +2,8 @@
 //!
 //! A line goes to the kernel with one call, so another program sees it at once, and a killed process loses none; a power
 //! failure may, unless [`History::sync`] has returned. What a crash has cut off is the last line alone. On the next open
-//! it is moved into a file of its own, and what stands before it is copied into a new file that takes the name
-//! ([`Commit`]): no byte of a history is ever changed in place, so a map of it stays true.
+//! it is copied into a file of its own ([`Commit`]), and only when that is durable the history is cut to its last whole line:
+//! of what is whole no byte is ever written again.
 
 mod records;
 mod canonical;
@@ -14,13 +14,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::process;
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use safestep_core::history::{self as core_history, Line, Loss, NonFinite};
 
 use crate::commit::Commit;
-use crate::disk::{Disk, Found};
+use crate::disk::{Disk, Found, Locked, holder};
 use crate::error::{Cause, Error};
 use crate::read_at::{FileReader, ReadAt as _};
 use crate::run::RunFiles;
@@ -52,7 +53,7 @@ use records::{Form, form_of};
 /// ```
 #[derive(Debug)]
 pub struct History {
-    file: File,
+    file: LockedFile,
     path: PathBuf,
     /// The line that is being made.
     line: Vec<u8>,
@@ -93,8 +94,8 @@ impl History {
     /// Opens the history of a run, or begins it. A cut line is moved out of the way: see [`repair`](Self::repair).
     ///
     /// # Errors
-    /// [`Cause::Form`] if the file is one JSON array, which is read but not appended to; [`Cause::Io`] if another process
-    /// has it open, or it cannot be opened, repaired or made durable.
+    /// [`Cause::Form`] if the file is one JSON array, which is read but not appended to; [`Cause::Locked`] if another one has
+    /// it open, and nothing has changed; [`Cause::Io`] if it cannot be opened, repaired or made durable.
     pub fn open<D: Disk>(disk: &D, files: &RunFiles) -> Result<Self, Error> {
         let path = files.loss();
         let file = open_locked(disk, &path)?;
@@ -106,22 +107,12 @@ impl History {
             }
             Form::Lines => tail(&reader)?,
         };
-        let open = |file, unended, repair| Self {
-            file,
-            path: path.clone(),
-            line: Vec::new(),
-            unended,
-            repair,
-            abandoned: false,
+        let repair = match tail {
+            Tail::Ended | Tail::Whole => None,
+            Tail::Cut { at } => Some(move_out_of_the_way(disk, &file.file, &reader, at)?),
         };
-        match tail {
-            Tail::Ended => Ok(open(file, false, None)),
-            Tail::Whole => Ok(open(file, true, None)),
-            Tail::Cut { at } => {
-                let repair = move_out_of_the_way(disk, &reader, at)?;
-                Ok(open(open_locked(disk, &path)?, false, Some(repair)))
-            }
-        }
+        let unended = tail == Tail::Whole;
+        Ok(Self { file, path, line: Vec::new(), unended, repair, abandoned: false })
     }
 
     /// The line that a crash had cut off, if it had.
@@ -207,7 +198,7 @@ impl History {
         if self.abandoned {
             return Err(Error::new(doing, &self.path, Cause::Abandoned));
         }
-        step(&self.file, &self.line).map_err(|error| {
+        step(&self.file.file, &self.line).map_err(|error| {
             self.abandoned = true;
             Error::io(doing, &self.path, error)
         })
@@ -249,8 +240,54 @@ fn non_finite(value: f64) -> NonFinite {
     }
 }
 
+/// Keeps trainers away from a history as long as the answer lives; nothing if there is none, or if this very process has it
+/// open and so knows what it does.
+pub(super) fn keep_still(path: &Path) -> Result<Option<LockedFile>, Error> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Ok(metadata) if metadata.is_file() => {}
+        // Nobody appends to it.
+        _ => return Ok(None),
+    }
+    let io = |error| Error::io("open", path, error);
+    let file = OpenOptions::new().append(true).open(path).map_err(io)?;
+    match lock(file).map_err(io)? {
+        Locked::Ours(file) => Ok(Some(file)),
+        Locked::Theirs { pid } if pid == Some(process::id()) => Ok(None),
+        Locked::Theirs { pid } => Err(Error::new("pivot beside", path, Cause::Locked { pid })),
+    }
+}
+
+/// A file that is locked until this is dropped by the process that has locked it. To close it would not be enough where a process
+/// that was forked meanwhile holds the same open file; and that one's end is not the end of the lock.
+#[derive(Debug)]
+pub(super) struct LockedFile {
+    file: File,
+    process: u32,
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        if self.process == process::id() {
+            // What fails here ends when the file is closed.
+            let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        }
+    }
+}
+
+/// Locks a file. Where the file system has no locks, it is ours.
+fn lock(file: File) -> io::Result<Locked<LockedFile>> {
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOLCK) => {
+            Ok(Locked::Ours(LockedFile { file, process: process::id() }))
+        }
+        Err(Errno::WOULDBLOCK) => Ok(Locked::Theirs { pid: holder(&file) }),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Opens the file that has the name, for us alone. One that was exchanged while we waited is opened again.
-fn open_locked<D: Disk>(disk: &D, path: &Path) -> Result<File, Error> {
+fn open_locked<D: Disk>(disk: &D, path: &Path) -> Result<LockedFile, Error> {
     let io = |error| Error::io("open", path, error);
     loop {
         let is_new = matches!(disk.look(path).map_err(io)?, Found::Nothing);
@@ -261,18 +298,15 @@ fn open_locked<D: Disk>(disk: &D, path: &Path) -> Result<File, Error> {
             FileReader::open(path)?;
         }
         let file = OpenOptions::new().append(true).create(true).open(path).map_err(io)?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(io(io::Error::other("another trainer is appending to it"))),
-            // A file system without locks.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOLCK) => {}
-            Err(error) => return Err(io(error.into())),
-        }
+        let file = match lock(file).map_err(io)? {
+            Locked::Ours(file) => file,
+            Locked::Theirs { pid } => return Err(Error::new("append to", path, Cause::Locked { pid })),
+        };
         if is_new {
             let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             disk.sync_dir(directory.unwrap_or(Path::new("."))).map_err(io)?;
         }
-        let (ours, named) = (file.metadata().map_err(io)?, fs::metadata(path).map_err(io)?);
+        let (ours, named) = (file.file.metadata().map_err(io)?, fs::metadata(path).map_err(io)?);
         if (ours.dev(), ours.ino()) == (named.dev(), named.ino()) {
             return Ok(file);
         }
@@ -321,13 +355,19 @@ fn behind_the_last_newline(reader: &FileReader) -> Result<u64, Error> {
     Ok(0)
 }
 
-/// First the cut line gets a file of its own, then the rest takes the name: a crash in between loses nothing, and the next
-/// open does both again.
-fn move_out_of_the_way<D: Disk>(disk: &D, reader: &FileReader, at: u64) -> Result<Repair, Error> {
+/// First the cut line gets a file of its own, then the history ends before it: a crash in between loses nothing, and the next
+/// open finds the copy and ends the history once more.
+fn move_out_of_the_way<D: Disk>(
+    disk: &D,
+    file: &File,
+    reader: &FileReader,
+    at: u64,
+) -> Result<Repair, Error> {
     let end = reader.len_bytes();
     let moved_to = free_name(disk, reader, at)?;
     copy(disk, reader, at..end, &moved_to)?;
-    copy(disk, reader, 0..at, reader.path())?;
+    let cut = file.set_len(at).and_then(|()| Ok(rustix::fs::fsync(file)?));
+    cut.map_err(|error| Error::io("cut a broken line from", reader.path(), error))?;
     Ok(Repair { at, len_bytes: end - at, moved_to })
 }
 

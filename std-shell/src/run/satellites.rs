@@ -11,6 +11,7 @@ use safestep_core::history::{LineError, LineErrorKind};
 use safestep_core::state::{CONFIG_KEY, config_of, is_sha256};
 
 use super::RunFiles;
+use super::history::keep_still;
 use crate::commit::Commit;
 use crate::disk::{Disk, Found};
 use crate::error::{Cause, Error, Refusal};
@@ -123,10 +124,13 @@ pub struct Pivoted {
 /// step archives under names with a number: nothing in an archive is ever replaced.
 ///
 /// # Errors
-/// [`Cause::Io`] if the archive cannot be made, or a file cannot be moved or made durable: each file is then under its old
+/// [`Cause::Locked`] if another process has the loss history open: its trainer would go on with what it holds in memory.
+/// Nothing has changed then. A process that has it open itself may pivot between two steps. [`Cause::Io`] if the archive cannot be made, or a file cannot be moved or made durable: each file is then under its old
 /// name or its new one.
 pub fn pivot<D: Disk>(disk: &D, files: &RunFiles, step: u64) -> Result<Pivoted, Error> {
     let directory = files.archive(step);
+    // Held to the end: no trainer begins in the middle.
+    let _still = keep_still(&files.loss())?;
     let mut present = Vec::new();
     for path in [files.samples(), files.state()] {
         match disk.look(&path).map_err(|error| Error::io("archive", &path, error))? {

@@ -36,6 +36,8 @@ fn an_error_at_any_call_leaves_older_checkpoints_whole() {
             let (after, call) = (disk.live(), disk.calls().get(number).cloned());
             let declared = part(&after, "LATEST") != part(&before, "LATEST");
             match answer {
+                // How often many threads ask for what is written to be brought to the disk is left to chance.
+                Ok(_) if call.is_none() => continue,
                 // What comes after LATEST fails nothing.
                 Ok(saved) => {
                     assert!(declared && !saved.retained.leftovers.is_empty(), "{call:?} was swallowed");

@@ -39,6 +39,11 @@ fn it_keeps_what_it_is_told_to_keep_and_is_the_same_each_time() {
         "killed by SIGKILL after step 60",
         "resumed 50",
         "skipped step-000100: model.safetensors",
+        "100 losses whole/.loss.json, as 'safestep history' tells it",
+        "$ safestep history RUN",
+        "$ safestep steps RUN",
+        "$ safestep snapshot export RUN",
+        "$ safestep pivot RUN",
     ] {
         assert!(tour.contains(word), "{word} is missing in {tour}");
     }

@@ -36,12 +36,13 @@ fn sizes_of_snapshots() {
     let ran = run(["snapshot", "size", "--params", "12.8M"]);
     let said = ran.expect(0);
     assert!(
-        said.starts_with(
-            "12.8 million parameters: 8 + 12 x 12800000 = 153,600,008 bytes, 153.6 MB or 146.5 MiB\n"
-        ),
+        said.starts_with("12.8M parameters: 8 + 12 x 12800000 = 153,600,008 bytes, 153.6 MB or 146.48 MiB\n"),
         "{said}"
     );
     assert_eq!(said.lines().count(), 6);
+    let ran = run(["snapshot", "size", "--params", "120M"]);
+    let expected = "120M parameters: 8 + 12 x 120000000 = 1,440,000,008 bytes, 1.44 GB or 1.34 GiB\n";
+    assert!(ran.expect(0).starts_with(expected), "{}", ran.out);
     let ran = run(["snapshot", "size", "--params", "120M", "--json"]);
     let expected =
         json!({"parameters": 120_000_000, "bytes": 1_440_000_008_u64, "region_bytes": 480_000_000});
@@ -97,6 +98,10 @@ fn a_snapshot_becomes_a_checkpoint_and_the_same_snapshot() {
     let go = |arguments: &str| run_in(directory.path(), arguments.split(' '));
     let ran = go("snapshot import s.bin --params order.json --out run");
     let said = ran.expect(0);
+    assert_eq!(
+        ran.err,
+        "a snapshot has no cursor and no config: 'train --resume' refuses what was made of it\n"
+    );
     assert!(said.starts_with("run/ckpt/step-000050: written, step 50, 3 parameters, "), "{said}");
     assert!(said.ends_with(", from s.bin\n"), "{said}");
     go("snapshot import s.bin --params order.json --out run").expect(2);
@@ -210,12 +215,177 @@ fn which_history_is_meant() {
     );
     fs::write(at(".loss.json"), "{\"loss\":1,\"step\":3}\n{\"loss\":1}\n").unwrap();
     assert_eq!(
-        steps(&["."], 1).1,
-        "safestep: cannot accept ./.loss.json: line 2: H2.missing at byte 30: expected step, found the end of the entry\n"
+        steps(&["."], 1),
+        (
+            vec![3],
+            "safestep: cannot accept ./.loss.json: line 2: H2.missing at byte 30: expected step, found the end of the entry\n"
+                .into()
+        )
     );
     fs::write(at(".loss.json"), "").unwrap();
     assert_eq!(run_in(directory.path(), ["history", "."]).expect(0), "./.loss.json: no entries\n");
     steps(&["--stem", "x/y", "."], 3);
+}
+
+/// What breaks a rule is named, line by line, and what does not is shown.
+#[test]
+fn a_bad_line_hides_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(".loss.json");
+    let entry = |step: u32| format!("{{\"loss\":0.5,\"step\":{step}}}");
+    let [one, two, three] = [1, 2, 3].map(entry);
+    let long = "x".repeat(3 << 20);
+    let many = format!("{one}\n{}{two}\n", "bad\n".repeat(150));
+    let table: &[(String, &[u64], &[&str])] = &[
+        (format!("{one}\n{{\"loss\":1,\"st{two}\n{three}\n"), &[1, 3], &["line 2: H1.json"]),
+        (format!("null\n{one}\nnull\n\n{two}\n{{}}\n"), &[1, 2], &["line 1: H1", "line 3: H1", "line 6: H2"]),
+        (format!("{one}\n{{\"resume\":-1}}\n{one}\n{two}\n"), &[1, 2], &["line 2: H2.value"]),
+        (format!("{one}\n{long}\n{two}\n"), &[1, 2], &["line 2: H1.long"]),
+        (format!("{one}\n{two}\n{long}"), &[1, 2], &["line 3: H1.long"]),
+        (format!("[{one},null,{two}]"), &[1, 2], &["line 2: H1.object"]),
+        (format!("[{one},{two}"), &[1], &["it begins as a JSON array and does not end as one"]),
+        (format!("[{one},\"{long}\",{two}]"), &[1], &["line 2: H1.long", "what follows it is not read"]),
+        ("[".into(), &[], &["does not end as one"]),
+    ];
+    for (text, expected, complaints) in table {
+        fs::write(&path, text).unwrap();
+        let ran = run_in(directory.path(), ["history", "--json", "."]);
+        let entries = json_lines(ran.expect(1));
+        let steps = entries.iter().map(|entry| entry["step"].as_u64().unwrap());
+        assert_eq!(steps.collect::<Vec<_>>(), *expected, "{complaints:?}");
+        let said: Vec<&str> = ran.err.lines().collect();
+        assert_eq!(said.len(), complaints.len(), "{}", ran.err);
+        for (said, complaint) in said.iter().zip(*complaints) {
+            let begins = said.starts_with("safestep: cannot accept ./.loss.json: ");
+            assert!(begins && said.contains(complaint), "{complaint}: {said}");
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), *text);
+    }
+    fs::write(&path, many).unwrap();
+    let ran = run_in(directory.path(), ["history", "."]);
+    let said = ran.expect(1);
+    assert!(said.starts_with("./.loss.json: 2 entries, steps 1 to 2 (150 bad)\n"), "{said}");
+    assert!(ran.err.lines().count() == 101 && ran.err.ends_with("./.loss.json: 50 more bad lines\n"));
+}
+
+#[test]
+fn too_few_losses_make_no_curve() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(".loss.json");
+    for (losses, note) in [
+        (&["1"][..], "  note  1 finite loss makes no curve\n"),
+        (&["NaN", "1", "Infinity"], "  note  1 finite loss makes no curve\n"),
+        (&["NaN", "NaN"], "  note  no finite loss makes no curve\n"),
+    ] {
+        let lines =
+            losses.iter().zip(1..).map(|(loss, step)| format!("{{\"loss\":{loss},\"step\":{step}}}\n"));
+        fs::write(&path, lines.collect::<String>()).unwrap();
+        let ran = run_in(directory.path(), ["history", "."]);
+        assert!(ran.expect(0).ends_with(note) && !ran.out.contains('\u{2800}'), "{}", ran.out);
+    }
+}
+
+/// A history once became a drawing of itself, and a checkpoint damaged by a file that was put into it.
+#[test]
+fn outputs_replace_nothing_that_a_run_needs() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let snapshot: Vec<u8> = [60, 1, 2, 3, 4].into_iter().flat_map(u32::to_le_bytes).collect();
+    fs::write(at("s.bin"), &snapshot).unwrap();
+    fs::write(at("order.json"), r#"[{"name":"a","shape":[]}]"#).unwrap();
+    let go = |arguments: &str| run_in(directory.path(), arguments.split(' '));
+    go("snapshot import s.bin --params order.json --out run").expect(0);
+    resumed_run(&at("run"), ".loss.json");
+    let step = "run/ckpt/step-000060";
+    fs::hard_link(at(step).join("model.safetensors"), at("twin")).unwrap();
+    fs::write(at("losses"), "{\"loss\":1,\"step\":1}\n").unwrap();
+    for (name, to) in
+        [("link", "run/.loss.json"), ("way", step), ("end", "run/final.json"), ("to.bin", "order.json")]
+    {
+        std::os::unix::fs::symlink(to, at(name)).unwrap();
+    }
+    fs::create_dir_all(at("other/ckpt/step-000060")).unwrap();
+    fs::copy(at("s.bin"), at("other/ckpt/step-000060/s.bin")).unwrap();
+    let image = |directory: &Path| crate::program::image(directory);
+    let before = image(directory.path());
+    let outputs: &[(&str, &str)] = &[
+        ("run/.loss.json", "loss history"),
+        ("run/x.loss.json", "loss history"),
+        ("run/.loss.json.cut-17", "cut off from a loss history"),
+        ("link", "loss history"),
+        ("run/.samples.json", "samples"),
+        ("p.state.json", "state"),
+        ("run/final.json", "last word"),
+        ("end", "last word"),
+        ("run/ckpt/LATEST", "pointer to the newest checkpoint"),
+        ("run/ckpt/step-000060/x.bin", "one in the checkpoint"),
+        ("run/ckpt/step-000060/model.safetensors", "one in the checkpoint"),
+        ("run/ckpt/step-000061.tmp/x.bin", "one in the checkpoint"),
+        ("way/x.bin", "one in the checkpoint"),
+    ];
+    let commands = outputs.iter().flat_map(|(out, found)| {
+        let of_both = [format!("history run --plot {out}"), format!("snapshot export run --out {out}")];
+        of_both.map(|command| (command, *found))
+    });
+    let more = [
+        ("history losses --plot ./losses", "the input losses"),
+        ("snapshot export run --out order.json --order order.json", "the input order.json"),
+        ("snapshot export run --out to.bin --order order.json", "the input order.json"),
+        ("snapshot export run --out twin", "the input run/ckpt/step-000060/model.safetensors"),
+        ("snapshot import s.bin --params order.json --out run/ckpt/step-000060", "one in the checkpoint"),
+        ("snapshot import other/ckpt/step-000060/s.bin --params order.json --out other", "is in it"),
+    ];
+    for (command, found) in commands.chain(more.map(|(command, found)| (command.to_owned(), found))) {
+        let ran = go(&command);
+        assert_eq!(ran.expect(2), "", "{command}");
+        assert!(ran.err.starts_with("safestep: cannot write "), "{command}: {}", ran.err);
+        assert!(ran.err.contains(found) && ran.err.lines().count() == 1, "{command}: {}", ran.err);
+        assert!(image(directory.path()) == before, "{command}");
+    }
+    // What looks alike is free.
+    for command in ["history run --plot run/loss.json.svg", "snapshot export run --out run/step_000060.bin"] {
+        go(command).expect(0);
+    }
+}
+
+/// A step that is imported does not send a run back in silence.
+#[test]
+fn an_older_snapshot_is_not_the_newest_step_unasked() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("order.json"), r#"[{"name":"a","shape":[]}]"#).unwrap();
+    for step in [50_u32, 60, 70] {
+        let snapshot: Vec<u8> = [step, 1, 2, 3, 4].into_iter().flat_map(u32::to_le_bytes).collect();
+        fs::write(at(&format!("{step}.bin")), snapshot).unwrap();
+    }
+    let import = |step: u32, more: &[&str]| {
+        let file = format!("{step}.bin");
+        let words = ["snapshot", "import", &file, "--params", "order.json", "--out", "run"];
+        run_in(directory.path(), [&words[..], more].concat())
+    };
+    let latest = || fs::read_to_string(at("run/ckpt/LATEST")).unwrap();
+    import(60, &[]).expect(0);
+    let before = crate::program::image(directory.path());
+    let refused = |found: &str| {
+        let ran = import(50, &[]);
+        assert_eq!(ran.expect(2), "");
+        assert_eq!(
+            ran.err,
+            format!(
+                "safestep: cannot write run/ckpt/step-000050: expected the newest step, found {found}; \
+                 --replace-latest makes LATEST go back\n"
+            )
+        );
+    };
+    refused("step-000060");
+    assert!(crate::program::image(directory.path()) == before);
+    // Without LATEST it is the newest one that is resumed.
+    fs::remove_file(at("run/ckpt/LATEST")).unwrap();
+    refused("step-000060");
+    import(50, &["--replace-latest"]).expect(0);
+    assert_eq!(latest(), "step-000050\n");
+    import(70, &[]).expect(0);
+    assert_eq!(latest(), "step-000070\n");
 }
 
 #[test]

@@ -5,8 +5,11 @@
 
 mod killed;
 mod told;
+mod traced;
 mod failing;
 mod refused;
+mod beside;
+mod shown;
 
 use std::ffi::OsString;
 use std::fs;
@@ -32,7 +35,7 @@ struct Outcome {
     history: String,
 }
 
-/// A commit that checkpoints name, whichever repository is around.
+/// A commit that checkpoints name, whichever repository is around and whoever resumes.
 const GIT_SHA: &str = "0123456789abcdef0123456789abcdef01234567";
 
 impl Bench {
@@ -132,6 +135,13 @@ impl Bench {
 
     fn remove(&self, run: &str) {
         let _ = fs::remove_dir_all(self.at(run));
+    }
+
+    /// A second run that is the first one so far.
+    fn copy(&self, from: &str, to: &str) {
+        self.remove(to);
+        let copied = Command::new("cp").arg("-r").arg(self.at(from)).arg(self.at(to)).status();
+        assert!(copied.unwrap().success());
     }
 }
 

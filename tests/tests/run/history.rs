@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Instant;
 
@@ -114,8 +115,10 @@ fn a_history_cut_at_every_byte_of_its_last_line() {
         assert_eq!(read.cut_at, (cut > 0 && !whole).then_some(before.len() as u64), "{cut}");
         assert_eq!(steps(&files.loss()), if whole { vec![1, 2, 3] } else { vec![1, 2] });
 
+        let inode = fs::metadata(files.loss()).unwrap().ino();
         let mut history = open(&files);
         let repair = history.repair().cloned();
+        assert_eq!(fs::metadata(files.loss()).unwrap().ino(), inode, "it is never rewritten");
         history.resume(2).unwrap();
         history.append(3, 0.5, &[]).unwrap();
         drop(history);
@@ -133,6 +136,41 @@ fn a_history_cut_at_every_byte_of_its_last_line() {
         assert_eq!(fs::read(&repair.moved_to).unwrap(), fragment);
         assert_eq!(names(directory.path()), ["x.loss.json", name.as_str()]);
         assert!(open(&files).repair().is_none());
+    }
+}
+
+/// A repair is a copy, made durable, then a shorter history, made durable. A crash leaves what stands in this table, and the next
+/// open ends where an undisturbed one does.
+#[test]
+fn a_crash_in_a_repair_loses_nothing() {
+    let (before, cut) = ("{\"loss\":3.0,\"step\":1}\n", "{\"loss\":2.0,\"st");
+    let whole = format!("{before}{cut}");
+    let name = format!(".loss.json.cut-{}", before.len());
+    let temporary = format!(".{name}.4711-0123456789abcdef.tmp");
+    type Moment<'a> = (&'a str, &'a [(&'a str, &'a str)], bool);
+    let table: &[Moment<'_>] = &[
+        ("before all", &[(".loss.json", &whole)], true),
+        ("the copy is begun", &[(".loss.json", &whole), (&temporary, "")], true),
+        ("the copy is half", &[(".loss.json", &whole), (&temporary, "{\"loss")], true),
+        ("the copy has its bytes", &[(".loss.json", &whole), (&temporary, cut)], true),
+        ("the copy has its name", &[(".loss.json", &whole), (&name, cut)], true),
+        ("the history is shorter", &[(".loss.json", before), (&name, cut)], false),
+    ];
+    for (moment, standing, repairs) in table {
+        let (directory, files) = run("");
+        for (name, text) in *standing {
+            fs::write(directory.path().join(name), text).unwrap();
+        }
+        for again in [*repairs, false] {
+            let mut history = open(&files);
+            assert_eq!(history.repair().is_some(), again, "{moment}");
+            history.sync().unwrap();
+        }
+        assert_eq!(fs::read_to_string(files.loss()).unwrap(), before, "{moment}");
+        assert_eq!(fs::read_to_string(directory.path().join(&name)).unwrap(), cut, "{moment}");
+        // One copy, whichever crash it was.
+        let cuts = names(directory.path()).into_iter().filter(|found| found.starts_with(".loss.json.cut-"));
+        assert_eq!(cuts.count(), 1, "{moment}");
     }
 }
 
@@ -335,6 +373,24 @@ fn random_histories_mean_what_the_twin_says() {
                 canonical(&files.loss()).unwrap().into_iter().map(|(step, loss, _)| (step, loss)).collect();
             assert_eq!(found, expected, "round {round}: {text}");
         }
+        // Bad lines in between change nothing, and are told one by one.
+        let (mut mixed, mut bad) = (String::new(), 0);
+        for line in text.lines() {
+            for _ in 0..below(3) {
+                mixed += ["{}\n", "x\n", "{\"resume\":-1}\n", "{\"loss\":1,\"st{\"loss\":1,\"step\":3}\n"]
+                    [usize::try_from(below(4)).unwrap()];
+                bad += 1;
+            }
+            mixed += &format!("{line}\n");
+        }
+        fs::write(files.loss(), mixed).unwrap();
+        let mut told = 0;
+        let lenient = Canonical::open_leniently(&files.loss(), &mut |_| told += 1).unwrap();
+        let (mut entries, mut found) = (lenient.entries(), Vec::new());
+        while let Some(entry) = entries.next().unwrap() {
+            found.push((entry.step(), loss_value(entry.loss())));
+        }
+        assert_eq!((found, told, lenient.summary().bad), (expected, bad, bad), "round {round}");
     }
 }
 
@@ -367,7 +423,9 @@ fn one_trainer_at_a_time() {
     let (_directory, files) = run("");
     let history = open(&files);
     let error = History::open(&OsDisk, &files).unwrap_err();
-    assert!(error.to_string().ends_with("another trainer is appending to it"), "{error}");
+    let ours = Some(std::process::id()).filter(|_| Path::new("/proc/locks").exists());
+    assert!(matches!(error.because(), Cause::Locked { pid } if *pid == ours), "{error}");
+    assert!(error.to_string().starts_with("cannot append to "), "{error}");
     drop(history);
     open(&files);
 }

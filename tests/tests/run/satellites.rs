@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use safestep::error::Cause;
-use safestep::run::{RunFiles, pivot, replace_samples, replace_state, state, state_of_any_config};
+use safestep::run::{History, RunFiles, pivot, replace_samples, replace_state, state, state_of_any_config};
 use safestep::{Blame, OsDisk};
 use safestep_tests::disk_faults::{EIO, Fault, Image, SimulatedDisk, Standing, crash_at_every_call};
 
@@ -109,6 +109,19 @@ fn a_pivot_where_files_are_missing() {
     assert_eq!(names(&files.archive(7)), [".samples.json", ".state.json"]);
     fs::create_dir(files.state()).unwrap();
     assert!(matches!(pivot(&OsDisk, &files, 7).unwrap_err().because(), Cause::NotRegular(_)));
+}
+
+/// Whoever has the history open itself knows what it does; for another process see `program::train`.
+#[test]
+fn a_trainer_may_pivot_between_two_of_its_steps() {
+    let (_directory, files) = run("");
+    let mut history = History::open(&OsDisk, &files).unwrap();
+    history.append(1, 1.0, &[]).unwrap();
+    replace_samples(&OsDisk, &files, "[]").unwrap();
+    if Path::new("/proc/locks").exists() {
+        assert_eq!(pivot(&OsDisk, &files, 1).unwrap().moved.len(), 1);
+    }
+    history.append(2, 1.0, &[]).unwrap();
 }
 
 /// Old or new, never half.

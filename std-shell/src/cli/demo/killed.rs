@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 
 use safestep::checkpoint::{StepName, load};
+use safestep::run::{Canonical, RunFiles};
 use safestep::tokens::{IdSource, Packed, Packing, ShardKind, pack};
 use safestep::{Error, OsDisk};
 
@@ -75,9 +76,31 @@ pub(super) fn compare(tour: &mut Tour<'_>) -> Result<Done, Failure> {
         }
         tour.say(&format!("the same {:>9} bytes  {file}", grouped(whole.len() as u64)))?;
     }
+    let [whole, killed] = [WHOLE, KILLED].map(|run| entries(tour, run));
+    let whole = whole?;
+    if whole != killed? {
+        return Err(surprise("the losses of the two runs should be the same".into()));
+    }
+    tour.say(&format!(
+        "the same {:>9} losses {WHOLE}/.loss.json, as 'safestep history' tells it",
+        whole.len()
+    ))?;
     let last = String::from_utf8_lossy(&tour.read(&format!("{WHOLE}/final.json"))?).trim_end().to_owned();
     tour.say(&last)?;
-    Ok(("compared", format!("{} files of both runs: not a bit differs", files.len())))
+    Ok((
+        "compared",
+        format!("{} files and {} losses of both runs: not a bit differs", files.len(), whole.len()),
+    ))
+}
+
+/// The canonical history of a run, line by line.
+fn entries(tour: &Tour<'_>, run: &str) -> Result<Vec<Vec<u8>>, Error> {
+    let canonical = Canonical::open(&RunFiles::new(tour.path(run), "")?.loss())?;
+    let (mut entries, mut lines) = (canonical.entries(), Vec::new());
+    while let Some(entry) = entries.next()? {
+        lines.push(entry.text().to_vec());
+    }
+    Ok(lines)
 }
 
 pub(super) fn recover(tour: &mut Tour<'_>) -> Result<Done, Failure> {

@@ -1,14 +1,17 @@
 //! Shards become a trained bigram model, step by step, in a run that can be killed at any instant.
 //!
 //! ```text
-//! windows -> step -> line of the history -> [history durable -> checkpoint -> samples] -> ... -> final.json
+//! windows -> step -> line of the history -> [history durable -> samples -> checkpoint] -> ... -> final.json
 //! ```
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use safestep::checkpoint::{DataCursor, GitSha, Retention, RngState, SaveOptions, TrainerState, load, save};
+use safestep::checkpoint::{
+    DataCursor, GitSha, Latest, Retention, RngState, SaveOptions, TrainerState, load, save, scan,
+};
 use safestep::run::{Cadence, Guard, History, Next, RunFiles, Signals, replace_samples};
 use safestep::tokens::shards::shard_paths;
 use safestep::tokens::{Cursor, Pcg32, Shards, Share, TokenStream};
@@ -21,11 +24,17 @@ use super::ending;
 use super::learner::Learner;
 use super::optimizer::Optimizer;
 use super::options::{Arguments, Method};
+use super::room;
+use crate::cli::history::read;
+use crate::cli::outputs::is_outside_of_steps;
 use crate::cli::{Exit, Failure};
 use crate::report::{Screen, train::Progress};
 
 /// The stream of the generator that draws where a pass starts.
 const STREAM: u64 = 54;
+
+/// The file that says how a run has ended.
+const LAST_WORD: &str = "final.json";
 
 pub(super) fn run(arguments: &Arguments, signals: Signals, screen: &mut Screen) -> Result<Exit, Failure> {
     // Reads the variable FAILPOINTS; it ends with the run.
@@ -58,10 +67,22 @@ struct Training<'a> {
     saved: Option<u64>,
 }
 
+/// What a checkpoint says of the run that goes on from it.
+struct Resumed {
+    step: u64,
+    tokens_seen: u64,
+    git_sha: Option<GitSha>,
+    /// What was declared done when it was looked for.
+    latest: Latest,
+}
+
 impl<'a> Training<'a> {
-    /// Makes ready for the first step, or for the one after the checkpoint.
+    /// Makes ready for the first step, or for the one after the checkpoint. Whatever is refused is refused before anything in
+    /// the run's directory has changed.
     fn begin(arguments: &'a Arguments, screen: &mut Screen) -> Result<Self, Failure> {
         let out = &arguments.out;
+        let root = out.join("ckpt");
+        is_outside_of_steps(&root)?;
         let empty = ending::is_empty(out).map_err(|error| Error::io("look into", out, error))?;
         if !arguments.resume && !empty {
             let what = format!("{} holds something; --resume goes on with a run", out.display());
@@ -71,75 +92,82 @@ impl<'a> Training<'a> {
             arguments.data.iter().map(|path| shard_paths(path)).collect::<Result<_, _>>()?;
         let shards = Shards::open(paths.iter().flatten(), Access::Map)?;
         let vocabulary = vocabulary(arguments, &shards)?;
-        let config = Config::of(arguments, &shards, vocabulary);
+        let config = Config::of(arguments, &shards, vocabulary)?;
         let config_text = config.text();
-        let no_room =
-            |_| Failure::Usage(format!("a table of {vocabulary} x {vocabulary} does not fit into memory"));
-        let optimizer = config.lr.map(|lr| Optimizer::new(arguments.optimizer, lr));
-        debug_assert_eq!(optimizer.is_some(), arguments.method == Method::Gradient);
-        let learner = Learner::new(vocabulary, optimizer).map_err(no_room)?;
+        let mut learner = learner(arguments, &config)?;
         let rng = Pcg32::seed(arguments.seed, STREAM);
         let share = Share::whole(arguments.batch);
-        let stream = TokenStream::new(shards, arguments.seq_len, share, rng, Some(vocabulary))?;
+        let mut stream = TokenStream::new(shards, arguments.seq_len, share, rng, Some(vocabulary))?;
+        let resumed = match arguments.resume {
+            true => take_over(&root, &config_text, &mut stream, &mut learner, screen)?,
+            false => None,
+        };
+        let (step, tokens_seen) =
+            resumed.as_ref().map_or((0, 0), |resumed| (resumed.step, resumed.tokens_seen));
+        if step > arguments.max_steps {
+            let (out, max_steps) = (out.display(), arguments.max_steps);
+            return Err(Failure::Usage(format!(
+                "{out} is already at step {step}, beyond --max-steps {max_steps}"
+            )));
+        }
         std::fs::create_dir_all(out).map_err(|error| Error::io("make the directory", out, error))?;
         let files = RunFiles::new(out, "")?;
-        let begun = std::fs::metadata(files.loss()).is_ok_and(|found| found.len() > 0);
         let history = History::open(&OsDisk, &files)?;
         if let Some(repair) = history.repair() {
             screen.remark(&format!("moved a line that was cut off to {}", repair.moved_to.display()));
         }
+        let git_sha = match (arguments.git_sha, &resumed) {
+            (Some(given), _) => Some(given),
+            // Wherever it is resumed.
+            (None, Some(resumed)) => resumed.git_sha,
+            (None, None) => commit_around(),
+        };
+        let saved = resumed.as_ref().map(|resumed| resumed.step);
         let mut training = Self {
             arguments,
             config,
             config_text,
             files,
-            root: out.join("ckpt"),
-            git_sha: arguments.git_sha.or_else(commit_around),
+            root,
+            git_sha,
             stream,
             learner,
             history,
-            step: 0,
-            tokens_seen: 0,
-            saved: None,
+            step,
+            tokens_seen,
+            saved,
         };
         if arguments.resume {
-            training.resume(screen)?;
-        }
-        // Lines beyond the step stay, and count no more.
-        if begun {
-            training.history.resume(training.step)?;
+            training.go_on(resumed, screen)?;
         }
         Ok(training)
     }
 
-    /// Takes over the newest checkpoint that is whole, if it is of the same run.
-    fn resume(&mut self, screen: &mut Screen) -> Result<(), Failure> {
-        let checkpoint = match load(&OsDisk, &self.root) {
-            Err(error) if matches!(error.because(), Cause::NoCheckpoint { skipped } if skipped.is_empty()) => {
-                screen.remark("no checkpoint yet: from step 0");
-                return Ok(());
-            }
-            answer => answer?,
+    /// Makes true what stands beside the checkpoint that was taken over. The history is ours by now.
+    fn go_on(&mut self, resumed: Option<Resumed>, screen: &mut Screen) -> Result<(), Failure> {
+        let latest = match scan(&OsDisk, &self.root) {
+            Err(error) if is_not_found(&error) => Latest::Absent,
+            answer => answer?.latest,
         };
-        for skipped in &checkpoint.skipped {
-            screen.complain(&format!("skipped {skipped}"));
+        if latest != resumed.as_ref().map_or(Latest::Absent, |resumed| resumed.latest.clone()) {
+            let because = io::Error::other("another trainer has saved there meanwhile; resume once more");
+            return Err(Error::io("resume from", &self.root, because).into());
         }
-        let other =
-            |what: String| Failure::Usage(format!("{} is of another run: {what}", checkpoint.path.display()));
-        if let Some(what) = config::difference(checkpoint.config().unwrap_or_default(), &self.config_text) {
-            return Err(other(what));
+        if std::fs::metadata(self.files.loss()).is_ok_and(|found| found.len() > 0) {
+            // Read once: a bad line would otherwise be found when the run is over.
+            read(&self.files.loss(), screen)?;
+            // Lines beyond the step stay, and count no more.
+            self.history.resume(self.step)?;
         }
-        let trainer = &checkpoint.trainer;
-        let (Some(place), Some(rng)) = (trainer.data_cursor, trainer.rng_state) else {
-            return Err(other("it has no cursor".into()));
-        };
-        let rng = Pcg32::restore(rng.state, rng.inc).ok_or_else(|| other("its generator is none".into()))?;
-        self.stream.restore(Cursor { shard: place.shard, offset: place.offset, rng })?;
-        self.learner.restore(&checkpoint).map_err(other)?;
-        (self.step, self.tokens_seen, self.saved) = (trainer.step, trainer.tokens_seen, Some(trainer.step));
-        screen.remark(&format!("resumed {}", self.step));
-        // Whoever was killed right after the save has left those of an older step.
-        self.keep_samples()
+        match resumed {
+            Some(_) => screen.remark(&format!("resumed {}", self.step)),
+            None => screen.remark("no checkpoint yet: from step 0"),
+        }
+        if self.step < self.arguments.max_steps {
+            // The last word of a shorter run.
+            ending::take_back(self.files.directory(), LAST_WORD)?;
+        }
+        Ok(())
     }
 
     /// All steps that are left, and what comes after the last one.
@@ -157,15 +185,14 @@ impl<'a> Training<'a> {
             #[cfg(feature = "failpoints")]
             fail::fail_point!("train/after-step");
             self.crash_if_asked();
-            match guard.after_step(self.step) {
-                Next::Go => {}
-                Next::Save => self.save(&mut progress)?,
-                Next::SaveAndStop if self.step < self.arguments.max_steps => {
-                    self.save(&mut progress)?;
-                    progress.stopped(self.step);
-                    return Ok(());
-                }
-                Next::SaveAndStop => {}
+            if guard.after_step(self.step) == Next::Go {
+                continue;
+            }
+            self.save(&mut progress)?;
+            // Asked once more: a stop during a save of the cadence is not one more step.
+            if guard.signals().stop_asked() && self.step < self.arguments.max_steps {
+                progress.stopped(self.step);
+                return Ok(());
             }
         }
         if self.saved != Some(self.step) {
@@ -174,9 +201,11 @@ impl<'a> Training<'a> {
         self.finish(&mut progress)
     }
 
-    /// A step is declared done only after its line in the history is durable.
+    /// A step is declared done only after its line in the history is durable, and its samples are: so whoever resumes need not
+    /// write them, which would undo a pivot. Samples that cannot be written are no reason to stop.
     fn save(&mut self, progress: &mut Progress) -> Result<(), Failure> {
         self.history.sync()?;
+        self.keep_samples(progress);
         let cursor = self.stream.cursor();
         let trainer = TrainerState {
             config_sha256: Some(config::sha256(&self.config_text)),
@@ -199,17 +228,23 @@ impl<'a> Training<'a> {
         for leftover in saved.retained.leftovers {
             progress.complain(&format!("cannot remove {}: {}", leftover.path.display(), leftover.because));
         }
-        self.keep_samples()
+        Ok(())
     }
 
-    /// The samples are those of the step that was saved last.
-    fn keep_samples(&self) -> Result<(), Failure> {
+    /// The samples become those of this step.
+    fn keep_samples(&self, progress: &Progress) {
         let samples = ending::samples(&self.learner, self.config.seed, self.step, self.config.vocabulary);
-        Ok(replace_samples(&OsDisk, &self.files, &samples)?)
+        if let Err(error) = replace_samples(&OsDisk, &self.files, &samples) {
+            progress.complain(&error.to_string());
+        }
     }
 
     /// The last word of the run.
     fn finish(&mut self, progress: &mut Progress) -> Result<(), Failure> {
+        // Those of a save that was cut off, or that could not be kept. Where there are none a pivot has taken them away.
+        if ending::step_of_samples(&self.files.samples()).is_some_and(|step| step != self.step) {
+            self.keep_samples(progress);
+        }
         let name = safestep_core::checkpoint::StepName::of(self.step);
         let model = self.root.join(name.as_str()).join("model.safetensors");
         let digest = ending::sha256_of(&model)?;
@@ -220,7 +255,7 @@ impl<'a> Training<'a> {
             steps: self.step,
             tokens_seen: self.tokens_seen,
         };
-        ending::write(&self.files.directory().join("final.json"), &last)?;
+        ending::write(&self.files.directory().join(LAST_WORD), &last)?;
         progress.finished(self.step, last.eval_loss);
         Ok(())
     }
@@ -231,6 +266,57 @@ impl<'a> Training<'a> {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         }
     }
+}
+
+/// A model of which the machine has room.
+fn learner(arguments: &Arguments, config: &Config) -> Result<Learner, Failure> {
+    let vocabulary = config.vocabulary;
+    let optimizer = config.lr.map(|lr| Optimizer::new(arguments.optimizer, lr));
+    debug_assert_eq!(optimizer.is_some(), arguments.method == Method::Gradient);
+    room::fits(vocabulary, optimizer.as_ref().map(|optimizer| optimizer.algorithm))?;
+    Learner::new(vocabulary, optimizer).map_err(|_| {
+        Failure::Usage(format!("a table of {vocabulary} x {vocabulary} does not fit into memory"))
+    })
+}
+
+/// Takes over the newest checkpoint that is whole, if it is of the same run; nothing if there is none yet.
+fn take_over(
+    root: &Path,
+    config_text: &str,
+    stream: &mut TokenStream,
+    learner: &mut Learner,
+    screen: &mut Screen,
+) -> Result<Option<Resumed>, Failure> {
+    let checkpoint = match load(&OsDisk, root) {
+        Err(error) if matches!(error.because(), Cause::NoCheckpoint { skipped } if skipped.is_empty()) => {
+            return Ok(None);
+        }
+        answer => answer?,
+    };
+    for skipped in &checkpoint.skipped {
+        screen.complain(&format!("skipped {skipped}"));
+    }
+    let other =
+        |what: String| Failure::Usage(format!("{} is of another run: {what}", checkpoint.path.display()));
+    let Some(config) = checkpoint.config() else {
+        return Err(other("it has no config, as one that was made of a snapshot".into()));
+    };
+    if let Some(what) = config::difference("its config.json", config, config_text) {
+        return Err(other(what));
+    }
+    let trainer = &checkpoint.trainer;
+    let (Some(place), Some(rng)) = (trainer.data_cursor, trainer.rng_state) else {
+        return Err(other("it has no cursor".into()));
+    };
+    let rng = Pcg32::restore(rng.state, rng.inc).ok_or_else(|| other("its generator is none".into()))?;
+    stream.restore(Cursor { shard: place.shard, offset: place.offset, rng })?;
+    learner.restore(&checkpoint).map_err(other)?;
+    let TrainerState { step, tokens_seen, git_sha, .. } = checkpoint.trainer;
+    Ok(Some(Resumed { step, tokens_seen, git_sha, latest: checkpoint.latest }))
+}
+
+fn is_not_found(error: &Error) -> bool {
+    matches!(error.because(), Cause::Io(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
 /// The size of the vocabulary: what the shards state, or what was asked for.

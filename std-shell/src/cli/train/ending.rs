@@ -5,7 +5,7 @@ use std::path::Path;
 
 use safestep::tokens::Shards;
 use safestep::tokens::shards::SCRATCH_BYTES;
-use safestep::{Commit, Error, FileReader, OsDisk, ReadAt as _};
+use safestep::{Commit, Disk as _, Error, FileReader, OsDisk, ReadAt as _};
 use safestep_core::checkpoint::{Digest, Sha256};
 use safestep_core::tokens::Pcg32;
 use serde::Serialize;
@@ -73,6 +73,23 @@ pub(super) fn samples(learner: &Learner, seed: u64, step: u64, vocabulary: u32) 
     };
     let samples = Samples { samples: (0..SAMPLES).map(|number| sample(number * 32 + 32)).collect(), step };
     serde_json::to_string(&samples).unwrap_or_default()
+}
+
+/// The step that samples in a file are of, if it has some.
+pub(super) fn step_of_samples(path: &Path) -> Option<u64> {
+    let document: serde_json::Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    document.get("step")?.as_u64()
+}
+
+/// Takes a document away, durably, if it is there.
+pub(super) fn take_back(directory: &Path, name: &str) -> Result<(), Error> {
+    let path = directory.join(name);
+    match OsDisk.remove(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        answer => {
+            answer.and_then(|()| OsDisk.sync_dir(directory)).map_err(|error| Error::io("remove", path, error))
+        }
+    }
 }
 
 const SAMPLES: u32 = 3;

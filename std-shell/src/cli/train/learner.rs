@@ -9,6 +9,7 @@ use safestep::kernels::{decode_f32, encode_f32};
 use safestep_core::Dtype;
 use safestep_core::numbers::{NumbersError, OutOfRange, decode_u64};
 
+use super::config::difference;
 use super::model::{Bigram, Pairs};
 use super::optimizer::Optimizer;
 
@@ -77,22 +78,18 @@ impl Learner {
         save: impl FnOnce(&State<'_>) -> T,
     ) -> T {
         let logits = bytes_of(self.model.logits());
-        let (names, arrays, dtype, state) = match &self.method {
+        let (names, arrays, dtype) = match &self.method {
             Method::Gradient { optimizer, .. } => {
                 let names = optimizer.algorithm.keys().iter().map(|key| format!("{LOGITS}.{key}")).collect();
                 let arrays: Vec<Vec<u8>> = optimizer.arrays.iter().map(|array| bytes_of(array)).collect();
-                (names, arrays, Dtype::F32, optimizer.state())
+                (names, arrays, Dtype::F32)
             }
             Method::Counts { counts } => {
                 let bytes = counts.iter().flat_map(|count| count.to_le_bytes()).collect();
-                (
-                    vec![format!("{LOGITS}.counts")],
-                    vec![bytes],
-                    Dtype::U64,
-                    r#"{"algorithm":"counts"}"#.into(),
-                )
+                (vec![format!("{LOGITS}.counts")], vec![bytes], Dtype::U64)
             }
         };
+        let state = self.method.state();
         let shape = [self.vocabulary; 2];
         let tensor = |(name, bytes)| Tensor { name, dtype, shape: &shape, bytes };
         let names: Vec<String> = names;
@@ -108,12 +105,19 @@ impl Learner {
         })
     }
 
-    /// Takes over what a checkpoint holds. Its config is ours, so names and shapes are; what is not is said.
+    /// Takes over what a checkpoint holds. Its config is ours, so names and shapes are; what is not is said, and so is a setting
+    /// of the optimizer that is no part of the config.
     pub(super) fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
+        if let Method::Gradient { optimizer, .. } = &mut self.method {
+            optimizer.step = checkpoint.trainer.step;
+        }
+        let state = checkpoint.optimizer_state();
+        if let Some(what) = difference("the state of its optimizer", state.as_bytes(), &self.method.state()) {
+            return Err(what);
+        }
         floats(&checkpoint.model, LOGITS, self.model.logits_mut())?;
         match &mut self.method {
             Method::Gradient { optimizer, .. } => {
-                optimizer.step = checkpoint.trainer.step;
                 let keys = optimizer.algorithm.keys();
                 for (key, array) in keys.iter().zip(&mut optimizer.arrays) {
                     floats(&checkpoint.optimizer, &format!("{LOGITS}.{key}"), array)?;
@@ -124,6 +128,16 @@ impl Learner {
                 let name = format!("{LOGITS}.counts");
                 read(&checkpoint.optimizer, &name, |dtype, bytes| decode_u64(dtype, bytes, counts))
             }
+        }
+    }
+}
+
+impl Method {
+    /// What a checkpoint says of how it was learned, as JSON: compact, keys sorted.
+    fn state(&self) -> String {
+        match self {
+            Self::Gradient { optimizer, .. } => optimizer.state(),
+            Self::Counts { .. } => r#"{"algorithm":"counts"}"#.into(),
         }
     }
 }
@@ -143,10 +157,11 @@ fn read(
 }
 
 fn zeros<T: Clone + Default>(len: usize) -> Result<Vec<T>, TryReserveError> {
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(len)?;
-    zeros.resize(len, T::default());
-    Ok(zeros)
+    // Whether there is room; then pages that the kernel has zeroed, and that take no memory until they are touched.
+    let mut room = Vec::<T>::new();
+    room.try_reserve_exact(len)?;
+    drop(room);
+    Ok(vec![T::default(); len])
 }
 
 /// The bytes of numbers in a file.

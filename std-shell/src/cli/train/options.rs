@@ -20,6 +20,8 @@ use super::optimizer::Algorithm;
 #[command(override_usage = "safestep train bigram --data <SHARD>... --out <RUN> --max-steps <N> [OPTIONS]")]
 pub(super) struct Arguments {
     /// Token shards, or directories of them, in this order.
+    ///
+    /// A run goes on with the same ones: names, lengths and the first and last 64 KiB of each are compared.
     #[arg(long, value_name = "SHARD", num_args = 1.., required = true)]
     pub(super) data: Vec<PathBuf>,
 
@@ -71,7 +73,9 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N")]
     pub(super) keep_last: Option<NonZeroU64>,
 
-    /// The commit that the checkpoints name; without it that of the repository around, if git knows one.
+    /// The commit that checkpoints name; without it that of the repository around, or of the resumed run.
+    ///
+    /// A run that is resumed keeps the commit of its checkpoint, wherever it is resumed, unless another one is given here.
     #[arg(long, value_name = "SHA", value_parser = git_sha)]
     pub(super) git_sha: Option<GitSha>,
 
@@ -91,7 +95,8 @@ Examples:
 Exit codes:
   0  all steps are done, or SIGTERM asked for a save and the end
   1  a shard is bad, or no checkpoint of the run is whole
-  2  wrong usage: RUN holds something, or the run to resume is another one
+  2  wrong usage: RUN holds something, the run to resume is another one or beyond --max-steps,
+     or the vocabulary is too large for the memory that is available
   3  a file could not be read or written";
 
 /// How the table is learned.

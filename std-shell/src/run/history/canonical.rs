@@ -2,7 +2,8 @@
 //!
 //! The file is read twice. The first time the core notes where the run went on and up to which step each stretch counts:
 //! three numbers for each resume that superseded something, none for a line. The second time each entry asks its stretch.
-//! What is appended meanwhile is not seen; a last line that is not whole yet is left out and told of.
+//! What is appended meanwhile is not seen; a last line that is not whole yet is left out and told of. If a trainer cuts such a
+//! line off meanwhile, reading it is an error: read once more.
 
 use std::path::Path;
 
@@ -19,6 +20,8 @@ pub struct Canonical {
     form: Form,
     stretches: Vec<Stretch>,
     summary: Summary,
+    /// What breaks a rule is passed over.
+    lenient: bool,
 }
 
 /// What stands in the file, superseded entries included.
@@ -30,6 +33,8 @@ pub struct Summary {
     pub resumes: u64,
     /// Where a last line begins that is not whole.
     pub cut_at: Option<u64>,
+    /// What broke a rule and was passed over.
+    pub bad: u64,
 }
 
 impl Canonical {
@@ -39,18 +44,49 @@ impl Canonical {
     /// [`Cause::Line`] with the first line that breaks a rule; [`Cause::Form`] for an array that has no end, or no end
     /// where it should; otherwise as [`FileReader::open`].
     pub fn open(path: &Path) -> Result<Self, Error> {
+        Self::read(path, None)
+    }
+
+    /// The same of a history of which a part may be bad: each line that breaks a rule is told and passed over, here and when
+    /// the entries are read. Of an array that breaks one as a whole, what stands before the place counts.
+    ///
+    /// # Errors
+    /// As [`FileReader::open`].
+    pub fn open_leniently(path: &Path, told: &mut dyn FnMut(&Error)) -> Result<Self, Error> {
+        Self::read(path, Some(told))
+    }
+
+    fn read(path: &Path, mut told: Option<&mut dyn FnMut(&Error)>) -> Result<Self, Error> {
+        let lenient = told.is_some();
         let file = FileReader::open(path)?;
         let form = form_of(&file)?;
         let (mut canon, mut stretches, mut summary) = (Canon::default(), Vec::new(), Summary::default());
+        let mut pass_over = |error: Error| {
+            let told = told.as_mut().filter(|_| is_bad(&error));
+            told.map(|told| told(&error)).ok_or(error)
+        };
         let mut records = Records::of(&file, form);
-        while let Some(record) = records.next()? {
+        loop {
+            let record = match records.next() {
+                Ok(Some(record)) => record,
+                Ok(None) => break,
+                Err(error) => {
+                    pass_over(error)?;
+                    summary.bad += 1;
+                    break;
+                }
+            };
             let line = match Line::parse(record.text) {
                 Ok(line) => line,
                 Err(_) if record.is_last_without_end => {
                     summary.cut_at = Some(record.at);
                     continue;
                 }
-                Err(error) => return Err(bad(path, &record, error)),
+                Err(error) => {
+                    pass_over(bad(path, &record, error))?;
+                    summary.bad += 1;
+                    continue;
+                }
             };
             match line {
                 Line::Entry(_) => summary.entries += 1,
@@ -61,7 +97,7 @@ impl Canonical {
             }
         }
         stretches.truncate(canon.len());
-        Ok(Self { file, form, stretches, summary })
+        Ok(Self { file, form, stretches, summary, lenient })
     }
 
     /// What stands in the file.
@@ -89,7 +125,7 @@ impl Canonical {
     /// The entries, read anew.
     pub fn entries(&self) -> Entries<'_> {
         let records = Records::of(&self.file, self.form);
-        Entries { records, stretches: &self.stretches, file: &self.file }
+        Entries { records, stretches: &self.stretches, file: &self.file, lenient: self.lenient }
     }
 }
 
@@ -100,6 +136,7 @@ pub struct Entries<'c> {
     /// From the one that counts at present on.
     stretches: &'c [Stretch],
     file: &'c FileReader,
+    lenient: bool,
 }
 
 impl Entries<'_> {
@@ -120,10 +157,16 @@ impl Entries<'_> {
 
     /// Goes to the next record, and says whether it is a canonical entry.
     fn advance(&mut self) -> Result<Option<bool>, Error> {
-        let Some(record) = self.records.next()? else { return Ok(None) };
+        let record = match self.records.next() {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(None),
+            Err(error) if self.lenient && is_bad(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let line = match Line::parse(record.text) {
             Ok(line) => line,
             Err(_) if record.is_last_without_end => return Ok(None),
+            Err(_) if self.lenient => return Ok(Some(false)),
             Err(error) => return Err(bad(self.file.path(), &record, error)),
         };
         while let [_, next, ..] = self.stretches
@@ -153,6 +196,11 @@ pub fn loss_value(loss: Loss<'_>) -> f64 {
         Loss::NonFinite(NonFinite::Infinity) => f64::INFINITY,
         Loss::NonFinite(NonFinite::NegativeInfinity) => f64::NEG_INFINITY,
     }
+}
+
+/// Whether it is the content that breaks a rule.
+fn is_bad(error: &Error) -> bool {
+    matches!(error.because(), Cause::Line { .. } | Cause::Form(_))
 }
 
 fn bad(path: &Path, record: &Record<'_>, error: safestep_core::history::LineError) -> Error {

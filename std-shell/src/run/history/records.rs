@@ -60,6 +60,8 @@ pub(super) struct Records<'f> {
     /// The opening bracket of an array is behind us, or there is none.
     begun: bool,
     ended: bool,
+    /// The last record was too long, and its rest is still to come.
+    overlong: bool,
 }
 
 impl<'f> Records<'f> {
@@ -77,6 +79,7 @@ impl<'f> Records<'f> {
             number: 0,
             begun,
             ended: false,
+            overlong: false,
         }
     }
 
@@ -87,6 +90,9 @@ impl<'f> Records<'f> {
         }
         loop {
             self.give_back();
+            if std::mem::take(&mut self.overlong) {
+                self.pass_over_the_rest()?;
+            }
             if self.ended {
                 return Ok(None);
             }
@@ -100,7 +106,8 @@ impl<'f> Records<'f> {
                 return self.last(len);
             };
             self.number += 1;
-            self.used = len + 1;
+            // A record that is too long has no separator yet.
+            self.used = len + usize::from(!self.overlong);
             self.ended = separator == b']';
             if self.ended {
                 self.nothing_behind()?;
@@ -161,6 +168,7 @@ impl<'f> Records<'f> {
             looked = self.rest().len();
             // A record that is too long is given away as it is, to be judged so.
             if looked as u64 > LOSS_LINE_BYTES_MAX {
+                self.overlong = true;
                 return Ok((looked, Some(b'\n')));
             }
             if !self.read_more()? {
@@ -180,10 +188,33 @@ impl<'f> Records<'f> {
             }
             looked = self.rest().len();
             if looked as u64 > LOSS_LINE_BYTES_MAX {
+                self.overlong = true;
                 return Ok((looked, Some(b',')));
             }
             if !self.read_more()? {
                 return Ok((looked, None));
+            }
+        }
+    }
+
+    /// The rest of a line that was too long; of an array nobody knows any more where the next element begins.
+    fn pass_over_the_rest(&mut self) -> Result<(), Error> {
+        if self.form == Form::Array {
+            return Err(
+                self.broken("an element of the JSON array is too long, and what follows it is not read")
+            );
+        }
+        loop {
+            if let Some(place) = self.rest().iter().position(|&byte| byte == b'\n') {
+                self.used = place + 1;
+                self.give_back();
+                return Ok(());
+            }
+            self.used = self.rest().len();
+            self.give_back();
+            if !self.read_more()? {
+                self.ended = true;
+                return Ok(());
             }
         }
     }
