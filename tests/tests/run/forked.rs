@@ -105,7 +105,7 @@ fn start(meeting: &Path) -> (Child, u32) {
 #[test]
 fn a_worker_hears_nothing_and_dies_of_a_sigterm() {
     if !Path::new("/proc/self/stat").exists() {
-        crate::program::skipped("a forked worker: no /proc says whether it lives");
+        safestep_tests::remarks::skipped("a forked worker: no /proc says whether it lives");
         return;
     }
     // The SIGTERM comes while the worker asks, or before it has ever asked.
