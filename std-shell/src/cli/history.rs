@@ -6,7 +6,7 @@ use clap::Args;
 use safestep::run::{Canonical, RunFiles, loss_value};
 use safestep::{Commit, Error, OsDisk};
 
-use super::outputs::is_free;
+use super::outputs::must_be_free;
 use super::{Exit, Failure};
 use crate::report::{Curve, Screen, run as report};
 
@@ -52,7 +52,7 @@ Exit codes:
 pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Failure> {
     let path = history_file(&arguments.run, arguments.stem.as_deref())?;
     if let Some(plot) = &arguments.plot {
-        is_free(plot, [path.as_path()])?;
+        must_be_free(plot, [path.as_path()])?;
     }
     let canonical = read(&path, screen)?;
     let (mut curve, mut entries) = (Curve::default(), canonical.entries());

@@ -12,12 +12,15 @@ use safestep::checkpoint::StepName;
 use super::Failure;
 
 /// Refuses to replace an input of the command, a file that a run keeps, or anything in a checkpoint's directory.
-pub(super) fn is_free<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<(), Failure> {
+pub(super) fn must_be_free<'p>(
+    output: &Path,
+    inputs: impl IntoIterator<Item = &'p Path>,
+) -> Result<(), Failure> {
     let end = end_of_links(output);
     if let Some(kept) = kept_by_a_run(output).or_else(|| kept_by_a_run(&end)) {
         return Err(refused(output, "a name that no run keeps its files under", kept));
     }
-    is_outside_of_steps(output)?;
+    must_be_outside_of_steps(output)?;
     let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     let ours = identity(&end);
     match inputs.into_iter().find(|input| ours.is_some() && identity(input) == ours) {
@@ -29,7 +32,7 @@ pub(super) fn is_free<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Pa
 }
 
 /// Refuses a place in a checkpoint's directory: any file that its manifest does not list damages it.
-pub(super) fn is_outside_of_steps(output: &Path) -> Result<(), Failure> {
+pub(super) fn must_be_outside_of_steps(output: &Path) -> Result<(), Failure> {
     match step_around(&end_of_links(output)) {
         Some(step) => {
             let found = format!("one in the checkpoint {}", step.display());

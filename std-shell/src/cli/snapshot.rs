@@ -12,7 +12,7 @@ use safestep::{Cause, Error, OsDisk};
 use safestep_core::snapshot::{COUNT_MAX, Snapshot};
 use serde::Deserialize;
 
-use super::outputs::{is_free, is_outside_of_steps, leads_into};
+use super::outputs::{leads_into, must_be_free, must_be_outside_of_steps};
 use super::{Exit, Failure};
 use crate::report::{Screen, run as report};
 
@@ -195,10 +195,10 @@ pub(super) fn run(arguments: &Arguments, screen: &mut Screen) -> Result<Exit, Fa
 
 fn export(arguments: &Export, screen: &mut Screen) -> Result<(), Failure> {
     let out = arguments.out.as_path();
-    is_free(out, arguments.order.as_deref())?;
+    must_be_free(out, arguments.order.as_deref())?;
     let checkpoint = checkpoint(&arguments.checkpoint)?;
     // Its files may have further names outside of its directory.
-    is_free(out, files_of(&checkpoint)?.iter().map(PathBuf::as_path))?;
+    must_be_free(out, files_of(&checkpoint)?.iter().map(PathBuf::as_path))?;
     for skipped in &checkpoint.skipped {
         screen.complain(&format!("skipped {skipped}"));
     }
@@ -215,7 +215,7 @@ fn import(arguments: &Import, screen: &mut Screen) -> Result<(), Failure> {
     let root = arguments.out.join("ckpt");
     // A step that is damaged would be replaced, with the input in it.
     let place = root.join(step.as_str());
-    is_outside_of_steps(&place)?;
+    must_be_outside_of_steps(&place)?;
     if let Some(input) =
         [&arguments.file, &arguments.params].into_iter().find(|input| leads_into(input, &place))
     {
@@ -223,7 +223,7 @@ fn import(arguments: &Import, screen: &mut Screen) -> Result<(), Failure> {
         return Err(Failure::Usage(what));
     }
     if !arguments.replace_latest {
-        is_newest(step, &root)?;
+        must_be_newest(step, &root)?;
     }
     let saved = import_snapshot(&OsDisk, &snapshot, &parameters, &root)?;
     let paths = [snapshot.path(), &saved.path];
@@ -233,7 +233,7 @@ fn import(arguments: &Import, screen: &mut Screen) -> Result<(), Failure> {
 }
 
 /// Refuses a step that is older than what a resume would take: LATEST would go back to it.
-fn is_newest(step: StepName, root: &Path) -> Result<(), Failure> {
+fn must_be_newest(step: StepName, root: &Path) -> Result<(), Failure> {
     let scan = match scan(&OsDisk, root) {
         Err(error) if matches!(error.because(), Cause::Io(io) if io.kind() == ErrorKind::NotFound) => {
             return Ok(());

@@ -26,7 +26,7 @@ use super::optimizer::Optimizer;
 use super::options::{Arguments, Method};
 use super::room;
 use crate::cli::history::read;
-use crate::cli::outputs::is_outside_of_steps;
+use crate::cli::outputs::must_be_outside_of_steps;
 use crate::cli::{Exit, Failure};
 use crate::report::{Screen, train::Progress};
 
@@ -82,22 +82,14 @@ impl<'a> Training<'a> {
     fn begin(arguments: &'a Arguments, screen: &mut Screen) -> Result<Self, Failure> {
         let out = &arguments.out;
         let root = out.join("ckpt");
-        is_outside_of_steps(&root)?;
+        must_be_outside_of_steps(&root)?;
         let empty = ending::is_empty(out).map_err(|error| Error::io("look into", out, error))?;
         if !arguments.resume && !empty {
             let what = format!("{} holds something; --resume goes on with a run", out.display());
             return Err(Failure::Usage(what));
         }
-        let paths: Vec<Vec<PathBuf>> =
-            arguments.data.iter().map(|path| shard_paths(path)).collect::<Result<_, _>>()?;
-        let shards = Shards::open(paths.iter().flatten(), Access::Map)?;
-        let vocabulary = vocabulary(arguments, &shards)?;
-        let config = Config::of(arguments, &shards, vocabulary)?;
+        let (config, mut stream, mut learner) = first_step(arguments)?;
         let config_text = config.text();
-        let mut learner = learner(arguments, &config)?;
-        let rng = Pcg32::seed(arguments.seed, STREAM);
-        let share = Share::whole(arguments.batch);
-        let mut stream = TokenStream::new(shards, arguments.seq_len, share, rng, Some(vocabulary))?;
         let resumed = match arguments.resume {
             true => take_over(&root, &config_text, &mut stream, &mut learner, screen)?,
             false => None,
@@ -268,7 +260,21 @@ impl<'a> Training<'a> {
     }
 }
 
-/// A model of which the machine has room.
+/// Data and model as they are before the first step.
+fn first_step(arguments: &Arguments) -> Result<(Config, TokenStream, Learner), Failure> {
+    let paths: Vec<Vec<PathBuf>> =
+        arguments.data.iter().map(|path| shard_paths(path)).collect::<Result<_, _>>()?;
+    let shards = Shards::open(paths.iter().flatten(), Access::Map)?;
+    let vocabulary = vocabulary(arguments, &shards)?;
+    let config = Config::of(arguments, &shards, vocabulary)?;
+    let learner = learner(arguments, &config)?;
+    let rng = Pcg32::seed(arguments.seed, STREAM);
+    let share = Share::whole(arguments.batch);
+    let stream = TokenStream::new(shards, arguments.seq_len, share, rng, Some(vocabulary))?;
+    Ok((config, stream, learner))
+}
+
+/// A model for which the machine has room.
 fn learner(arguments: &Arguments, config: &Config) -> Result<Learner, Failure> {
     let vocabulary = config.vocabulary;
     let optimizer = config.lr.map(|lr| Optimizer::new(arguments.optimizer, lr));

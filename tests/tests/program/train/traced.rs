@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
-use super::{Bench, Ran, finish};
+use super::{Bench, Ran, collect, finish};
 use crate::program::{names, skipped};
 
 /// What a step and a save ask for, and what a start does.
@@ -193,4 +195,28 @@ fn to_be_killed_at_every_call_of_a_repair() {
     }
     println!("{faults} faults in a repair of {} calls", end + 1);
     assert!(faults >= 20, "{faults}");
+}
+
+/// Whoever has loaded a step while another trainer went on from it must not go on from it as well: the mark of its resume would
+/// supersede the other one's losses.
+#[test]
+fn a_resume_that_another_one_has_overtaken_is_refused() {
+    const SLOW: Duration = Duration::from_secs(8);
+    if !traces() {
+        return;
+    }
+    let (bench, more) = (Bench::new(), "--max-steps 40 --ckpt-every 10");
+    let whole = bench.whole(more);
+    bench.train("run", "--max-steps 20 --ckpt-every 10").expect(0);
+    // The first lock is that of the history, after the load.
+    let inject = format!("inject=flock:delay_enter={}:when=1", SLOW.as_micros());
+    let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &inject];
+    let slow = bench.command_by(&strace, "run", &format!("{more} --resume")).spawn().unwrap();
+    thread::sleep(SLOW / 2);
+    bench.ends_like(&whole, "run", more);
+    let slow = collect(slow);
+    assert_eq!(slow.expect(3), "");
+    let told = "safestep: cannot resume from run/ckpt: another trainer has saved there meanwhile; resume once more\n";
+    assert_eq!(slow.err, told);
+    assert_eq!(bench.outcome("run"), whole);
 }
