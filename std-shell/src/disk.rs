@@ -3,7 +3,8 @@
 //! Every write of the workspace goes through these few calls, so a test can stand a simulated disk
 //! in the place of the real one ([`OsDisk`]), make any call fail or pull the plug at it, and look
 //! at what is left. The calls are as dumb as those of the kernel and report its errors as they are;
-//! what to do and in which order is decided in [`commit`](crate::commit).
+//! what to do and in which order is decided in [`commit`](crate::commit). The loss history stands apart
+//! ([`History`](crate::run::History)): its lines are appended, and one that was cut off is cut away, by calls of its own.
 
 mod os;
 

@@ -25,7 +25,9 @@ use crate::read_at::{ReadAt, past_end, shrank};
 /// * **Writing.** Bytes that were checked may change afterwards, and the language promises nothing
 ///   about a slice that changes.
 ///
-/// This library never does either: its writers make a new file and rename it over the name
+/// This library never does either, but to the loss history of a run
+/// ([`History`](crate::run::History): appended to, and cut behind its last whole line when it is opened), which is not for
+/// maps while a trainer may run. All other writers make a new file and rename it over the name
 /// ([`commit`](crate::commit)), and a map of the old file goes on showing the old content. The same
 /// holds for others who replace files by rename, or remove them. Where a file may be changed in
 /// place by somebody else, or lies on a network disk that may fail, use
@@ -87,11 +89,26 @@ impl Mapped {
         if let Some(map) = &self.map {
             return match map.advise_range(memmap2::Advice::PopulateRead, begin, len) {
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-                answer => answer,
+                Err(error) => Err(self.why_not(begin, len).unwrap_or(error)),
+                Ok(()) => Ok(()),
             };
         }
         let _ = (begin, len);
         Ok(())
+    }
+
+    /// What reading says where a map has only a bad address to tell of.
+    #[cfg(target_os = "linux")]
+    fn why_not(&self, begin: usize, len: usize) -> Option<io::Error> {
+        use std::os::unix::fs::FileExt as _;
+        (begin..begin.saturating_add(len)).step_by(PAGE_BYTES).find_map(|place| {
+            let read = u64::try_from(place).map(|place| self.file.read_at(&mut [0], place));
+            match read.ok()? {
+                Ok(0) => Some(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => None,
+                Err(error) => Some(error),
+            }
+        })
     }
 
     /// Asks the file system whether the file still has every byte of the map. One system call.
@@ -138,6 +155,10 @@ impl ReadAt for Mapped {
     }
 }
 
+/// No page is smaller.
+#[cfg(target_os = "linux")]
+const PAGE_BYTES: usize = 4096;
+
 #[expect(
     unsafe_code,
     reason = "the language cannot see who else writes to a mapped file; the proof is inside"
@@ -155,12 +176,11 @@ fn map(file: &File, len: usize) -> io::Result<Mmap> {
     //     map is for reading only: neither it nor the descriptor can be written through. If the file
     //     is truncated later, touching a lost page raises SIGBUS and the process ends before the
     //     read has a value; within the last page lost bytes turn to zeros, a change as in (3).
-    // (3) Within this process: no code of this crate changes a byte of a file that exists. All writing
-    //     goes through `Commit`, which makes a new file and only moves names, but for the loss history
-    //     (`run::history`), which is appended to: behind the `len` bytes that this map shows. Other processes and other
-    //     code of the host program cannot be bound by a type; that they leave the file alone is the
-    //     condition that the documentation of `Mapped` states, with the alternative for when it
-    //     cannot be met. When it is broken, what reads here is safe code that checks every index
+    // (3) Within this process: code of this crate writes to files that it has just made, under names that nobody else
+    //     looks at, and moves names. The one file that is changed in place is the loss history (`run::history`), which this
+    //     crate never maps. Other processes and other code of the host program, one that maps a history included, cannot be
+    //     bound by a type; that nobody changes the file is the condition that the documentation of `Mapped` states, with
+    //     the alternative for when it cannot be met. When it is broken, what reads here is safe code that checks every index
     //     against the slice's length, which is this struct's and cannot change.
     unsafe { options.map(file) }
 }

@@ -1,17 +1,21 @@
 //! Slices of floats: the loops over every format of at most 16 bits.
 //!
-//! They are inlined where they are called. Values are taken in blocks: a block is converted whatever it holds, and looked
-//! through again only if one of its values was refused.
+//! They are inlined where they are called. Elements are taken in blocks: a block is converted as if it held plain numbers only,
+//! and once more, with care, if it does not.
 
 use crate::numbers::format::{Format, OutOfRange, Packing, low_byte};
 use crate::numbers::packed::{pack_four, pack_two, unpack_four, unpack_two};
 
-/// How many values are converted between two looks at whether one was refused.
+/// How many elements are converted between two looks at whether all were plain.
 const BLOCK: usize = 64;
 
 /// Decodes as many elements as both slices have.
 #[inline(always)]
 pub fn decode<F: Format>(bytes: &[u8], values: &mut [f32]) {
+    let both = F::PACKING.elements_in(bytes.len()).min(values.len());
+    let (Some(bytes), Some(values)) = (bytes.get(..F::PACKING.bytes_of(both)), values.get_mut(..both)) else {
+        return;
+    };
     match F::PACKING {
         Packing::TwoInOne => decode_blocks::<F, 32>(bytes, values),
         Packing::FourInThree => decode_blocks::<F, 48>(bytes, values),
@@ -72,6 +76,9 @@ fn decode_block<F: Format>(bytes: &[u8], values: &mut [f32], mut decode: impl Fn
 /// Encodes as many elements as both slices have; the answer is the place of the first value that was refused, if one was.
 #[inline(always)]
 pub fn encode<F: Format>(values: &[f32], bytes: &mut [u8], beyond: OutOfRange) -> Option<usize> {
+    let both = F::PACKING.elements_in(bytes.len()).min(values.len());
+    let values = values.get(..both)?;
+    let bytes = bytes.get_mut(..F::PACKING.bytes_of(both))?;
     match beyond {
         OutOfRange::Refuse => encode_packed::<F, false>(values, bytes),
         OutOfRange::Saturate => encode_packed::<F, true>(values, bytes),
@@ -165,4 +172,51 @@ fn rounded(values: &[f32], mut round: impl FnMut(f32) -> u16) -> [u16; BLOCK] {
         *code = round(value);
     }
     codes
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::numbers::{Bf16, F4, F6E2M3, F8E4M3};
+    use std::vec;
+    use std::vec::Vec;
+
+    /// Whatever the lengths, elements of the same place belong together, and there are as many as both have.
+    fn pairs_up<F: Format>() {
+        let group = match F::PACKING {
+            Packing::TwoInOne => 2,
+            Packing::FourInThree => 4,
+            Packing::Byte | Packing::Pair => 1,
+        };
+        let codes: Vec<u8> = (0..300_u32).map(|place| (place * 37 % 251) as u8 & 0x77).collect();
+        let mut all = vec![0.0; 140];
+        decode_block::<F>(&codes, &mut all, F::decode);
+        for bytes in [0, 1, 2, 63, 64, 65, 66, 95, 96, 97, 127, 128, 129, 130, 200] {
+            for len in [0, 1, 2, 3, 4, 5, 63, 64, 65, 70, 127, 128, 129, 140] {
+                let both = F::PACKING.elements_in(bytes).min(len) / group * group;
+                let mut values = vec![-1.0; len];
+                decode::<F>(&codes[..bytes], &mut values);
+                assert_eq!(values[..both], all[..both], "{:?} {bytes} {len}", F::DTYPE);
+                assert!(values[both..].iter().all(|value| *value == -1.0), "{:?} {bytes} {len}", F::DTYPE);
+                let (mut some, mut encoded) = (vec![0xEE; bytes], vec![0; 300]);
+                assert_eq!(encode::<F>(&all[..len], &mut some, OutOfRange::Refuse), None);
+                let blocks = encoded.chunks_mut(F::PACKING.bytes_of(BLOCK));
+                for (values, bytes) in all[..both].chunks(BLOCK).zip(blocks) {
+                    pack_block::<F>(values, bytes, F::round);
+                }
+                let both = F::PACKING.bytes_of(both);
+                assert_eq!(some[..both], encoded[..both], "{:?} {bytes} {len}", F::DTYPE);
+                assert!(some[both..].iter().all(|byte| *byte == 0xEE), "{:?} {bytes} {len}", F::DTYPE);
+            }
+        }
+    }
+
+    #[test]
+    fn slices_of_any_lengths_pair_up() {
+        pairs_up::<F8E4M3>();
+        pairs_up::<Bf16>();
+        pairs_up::<F4>();
+        pairs_up::<F6E2M3>();
+    }
 }

@@ -3,7 +3,8 @@
 //! Sources: IEEE 754-2019 (F16); Micikevicius et al., "FP8 Formats for Deep Learning", 2022 (E5M2, E4M3); Noune et al.,
 //! "8-bit Numerical Formats for Deep Neural Networks", 2022 (the FNUZ ones); OCP Microscaling Formats 1.0 (F6, F4).
 //!
-//! No branch, no table, no arithmetic on subnormal f32: each step is one that a compiler makes vectors of.
+//! No table, and for plain numbers no branch and no subnormal f32 but those that come in, which are only added to: each step is
+//! one that a compiler makes vectors of.
 
 use crate::dtype::Dtype;
 use crate::numbers::format::{

@@ -12,6 +12,16 @@ impl Packing {
             Self::Pair => elements.wrapping_mul(2),
         }
     }
+
+    /// The whole elements in so many bytes.
+    pub(crate) const fn elements_in(self, bytes: usize) -> usize {
+        match self {
+            Self::TwoInOne => bytes.saturating_mul(2),
+            Self::FourInThree => bytes.div_euclid(3).saturating_mul(4),
+            Self::Byte => bytes,
+            Self::Pair => bytes >> 1,
+        }
+    }
 }
 
 /// The four codes in three bytes.

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::iter;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
@@ -40,7 +40,7 @@ pub(super) struct Crew<'s, D> {
     order: Vec<usize>,
     next_write: AtomicUsize,
     next_hash: AtomicUsize,
-    /// The beginning of a file waits to be brought to the disk; more such wishes would tell nothing new.
+    /// The beginning of some file waits to be brought to the disk. Whoever would add to that asks again later.
     wished: AtomicBool,
     first_error: OnceLock<Error>,
 }
@@ -52,7 +52,8 @@ struct Written<F> {
     whole: bool,
 }
 
-type Flusher<F> = Sender<Written<F>>;
+/// How files come to the one who syncs them. He waits for nobody, so whoever finds it full may wait for him.
+type Flusher<F> = SyncSender<Written<F>>;
 
 impl<'s, D> Crew<'s, D>
 where
@@ -90,7 +91,7 @@ where
 
     /// Where no thread can be made, those that there are do its work. Says whether all that were made came back.
     fn begin<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> (Vec<(usize, Digest)>, bool) {
-        let (sender, receiver) = channel();
+        let (sender, receiver) = sync_channel(OPEN_FILES_MAX);
         let flusher = spawn(scope, move || self.flush(&receiver));
         let sender = flusher.is_some().then_some(sender);
         let helpers = self.how.threads.min(2 * self.contents.len());
@@ -206,6 +207,9 @@ where
         brought.map_err(|error| Error::io("sync", self.directory.join(&**name), error))
     }
 }
+
+/// How many files that are written may wait for their sync, open: a small part of what a process may have.
+const OPEN_FILES_MAX: usize = 16;
 
 /// A thread, if the system lets us make one.
 fn spawn<'scope, T: Send + 'scope>(

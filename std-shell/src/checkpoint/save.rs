@@ -36,7 +36,7 @@ use crate::error::{Cause, Error, FileKind, Refusal};
 pub struct SaveOptions {
     /// Which old steps stay.
     pub retention: Retention,
-    /// How many threads hash, and how many write; 0 means as many as there are cores.
+    /// How many threads write and hash a large state; 0 means as many as there are cores. One more waits for the disk.
     pub threads: usize,
     #[doc(hidden)]
     pub protocol: Protocol,
@@ -67,7 +67,7 @@ pub struct Saved {
 /// # Errors
 /// [`Cause::Refused`] for a state that readers would refuse, before anything is touched; [`Cause::Locked`] while another save
 /// is at work there; [`Cause::StepExists`]; [`Cause::NoSpace`]; [`Cause::NotDurable`] when all is in place but only the last
-/// sync failed; otherwise [`Cause::Io`].
+/// sync failed; [`Cause::ThreadLost`]; otherwise [`Cause::Io`].
 pub fn save<D>(disk: &D, root: &Path, state: &State<'_>, options: &SaveOptions) -> Result<Saved, Error>
 where
     D: Disk + Sync,

@@ -1,6 +1,7 @@
 //! Files in memory become durable files of a directory that has no good name yet, and digests of the same bytes.
 //!
-//! Small states are written one file after the other; large ones by a [crew](super::crew) of threads.
+//! Small states are written one file after the other, and hashed then; large ones by a [crew](super::crew) of threads, if there is
+//! more than one core.
 
 use std::path::Path;
 
@@ -29,7 +30,7 @@ where
         return Crew::new(disk, directory, contents, *how).work();
     }
     for content in contents {
-        write_one(disk, &directory.join(&*content.name), content, how.sync)?;
+        write_file(disk, &directory.join(&*content.name), content, how.sync, &how.thresholds)?;
     }
     Ok(digests(contents))
 }
@@ -39,15 +40,24 @@ pub(crate) fn digests(contents: &[Content<'_>]) -> Vec<Digest> {
     contents.iter().map(|content| hash(content, &|| true)).collect()
 }
 
-/// Writes one file.
+/// Writes one file that is not large.
 pub(crate) fn write_one<D: Disk>(
     disk: &D,
     path: &Path,
     content: &Content<'_>,
     sync: bool,
 ) -> Result<(), Error> {
+    write_file(disk, path, content, sync, &Thresholds::default())
+}
+
+fn write_file<D: Disk>(
+    disk: &D,
+    path: &Path,
+    content: &Content<'_>,
+    sync: bool,
+    thresholds: &Thresholds,
+) -> Result<(), Error> {
     let file = create(disk, path, content)?;
-    fill(disk, &file, content, &Thresholds::default(), &mut |_| true)
-        .map_err(|error| Error::io("write", path, error))?;
+    fill(disk, &file, content, thresholds, &mut |_| true).map_err(|error| Error::io("write", path, error))?;
     if sync { disk.sync(&file).map_err(|error| Error::io("sync", path, error)) } else { Ok(()) }
 }

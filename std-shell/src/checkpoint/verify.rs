@@ -227,21 +227,25 @@ fn read_manifest(directory: &Path, listing: &[(OsString, u64)]) -> Result<Mapped
         let reason = format!("expected at most {DOCUMENT_BYTES_MAX} bytes, found {size}");
         return Err(flaw(FlawKind::Malformed(reason)));
     }
-    let map = open(directory, MANIFEST_NAME)?;
+    let map =
+        Mapped::open(&directory.join(MANIFEST_NAME)).map_err(|error| unreadable(MANIFEST_NAME, &error))?;
     map.fetch(0, map.len()).map_err(|error| flaw(FlawKind::Unreadable(error.to_string())))?;
     Ok(map)
 }
 
-fn open(directory: &Path, name: &str) -> Result<Mapped, Flaw> {
-    Mapped::open(&directory.join(name)).map_err(|error| {
-        Flaw::of(
-            name,
-            match error.because() {
-                Cause::NotRegular(kind) => FlawKind::NotRegular(*kind),
-                because => FlawKind::Unreadable(because.to_string()),
-            },
-        )
-    })
+fn unreadable(name: &str, error: &Error) -> Flaw {
+    let kind = match error.because() {
+        Cause::NotRegular(kind) => FlawKind::NotRegular(*kind),
+        because => FlawKind::Unreadable(because.to_string()),
+    };
+    Flaw::of(name, kind)
+}
+
+/// Whether this process, or the machine, has too many files open, or no room for a map.
+fn is_shortage(error: &Error) -> bool {
+    let Cause::Io(error) = error.because() else { return false };
+    let errno = rustix::io::Errno::from_io_error(error);
+    matches!(errno, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE | rustix::io::Errno::NOMEM))
 }
 
 /// The files of a directory with their lengths, by the bytes of their names.
@@ -264,9 +268,11 @@ fn check_bytes(
         let place = listing.binary_search_by(|(found, _)| found.as_encoded_bytes().cmp(name.as_bytes()));
         let size = place.ok().and_then(|place| listing.get(place)).map(|(_, size)| *size);
         if size == Some(listed.size) {
-            match open(directory, &name) {
+            match Mapped::open(&directory.join(&name)) {
                 Ok(map) => work.push((name, map)),
-                Err(flaw) => flaws.push(flaw),
+                // Nothing is wrong with the file.
+                Err(error) if is_shortage(&error) => return Err(error),
+                Err(error) => flaws.push(unreadable(&name, &error)),
             }
         }
     }

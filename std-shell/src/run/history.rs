@@ -247,10 +247,11 @@ pub(super) fn keep_still(path: &Path) -> Result<Option<LockedFile>, Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Ok(metadata) if metadata.is_file() => {}
         // Nobody appends to it.
-        _ => return Ok(None),
+        Ok(_) => return Ok(None),
+        Err(error) => return Err(Error::io("look at", path, error)),
     }
     let io = |error| Error::io("open", path, error);
-    let file = OpenOptions::new().append(true).open(path).map_err(io)?;
+    let file = File::open(path).map_err(io)?;
     match lock(file).map_err(io)? {
         Locked::Ours(file) => Ok(Some(file)),
         Locked::Theirs { pid } if pid == Some(process::id()) => Ok(None),

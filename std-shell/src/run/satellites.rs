@@ -125,11 +125,11 @@ pub struct Pivoted {
 ///
 /// # Errors
 /// [`Cause::Locked`] if another process has the loss history open: its trainer would go on with what it holds in memory.
-/// Nothing has changed then. A process that has it open itself may pivot between two steps. [`Cause::Io`] if the archive cannot be made, or a file cannot be moved or made durable: each file is then under its old
-/// name or its new one.
+/// Nothing has changed then. A process that has it open itself may pivot between two steps. [`Cause::Io`] if the archive cannot
+/// be made, or a file cannot be moved or made durable: each file is then under its old name or its new one.
 pub fn pivot<D: Disk>(disk: &D, files: &RunFiles, step: u64) -> Result<Pivoted, Error> {
     let directory = files.archive(step);
-    // Held to the end: no trainer begins in the middle.
+    // Held to the end: no trainer of a run that has a history begins in the middle.
     let _still = keep_still(&files.loss())?;
     let mut present = Vec::new();
     for path in [files.samples(), files.state()] {

@@ -78,7 +78,8 @@ struct Resumed {
 
 impl<'a> Training<'a> {
     /// Makes ready for the first step, or for the one after the checkpoint. Whatever is refused is refused before anything in
-    /// the run's directory has changed.
+    /// the run's directory has changed, but for a trainer that comes between: the history, which only one can have, is opened
+    /// before that is looked for.
     fn begin(arguments: &'a Arguments, screen: &mut Screen) -> Result<Self, Failure> {
         let out = &arguments.out;
         let root = out.join("ckpt");
@@ -129,22 +130,30 @@ impl<'a> Training<'a> {
             tokens_seen,
             saved,
         };
+        training.still_as_found(resumed.as_ref())?;
         if arguments.resume {
             training.go_on(resumed, screen)?;
         }
         Ok(training)
     }
 
-    /// Makes true what stands beside the checkpoint that was taken over. The history is ours by now.
-    fn go_on(&mut self, resumed: Option<Resumed>, screen: &mut Screen) -> Result<(), Failure> {
+    /// That nobody has trained there between the look at the run and now, where its history is ours.
+    fn still_as_found(&self, resumed: Option<&Resumed>) -> Result<(), Failure> {
         let latest = match scan(&OsDisk, &self.root) {
             Err(error) if is_not_found(&error) => Latest::Absent,
             answer => answer?.latest,
         };
-        if latest != resumed.as_ref().map_or(Latest::Absent, |resumed| resumed.latest.clone()) {
-            let because = io::Error::other("another trainer has saved there meanwhile; resume once more");
-            return Err(Error::io("resume from", &self.root, because).into());
+        let loss = self.files.loss();
+        let begun = !self.arguments.resume && std::fs::metadata(&loss).is_ok_and(|found| found.len() > 0);
+        if begun || latest != resumed.map_or(Latest::Absent, |resumed| resumed.latest.clone()) {
+            let because = io::Error::other("another trainer was there meanwhile; resume once more");
+            return Err(Error::io("train in", &self.root, because).into());
         }
+        Ok(())
+    }
+
+    /// Makes true what stands beside the checkpoint that was taken over. The history is ours by now.
+    fn go_on(&mut self, resumed: Option<Resumed>, screen: &mut Screen) -> Result<(), Failure> {
         if std::fs::metadata(self.files.loss()).is_ok_and(|found| found.len() > 0) {
             // Read once: a bad line would otherwise be found when the run is over.
             read(&self.files.loss(), screen)?;

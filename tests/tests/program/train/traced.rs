@@ -216,7 +216,7 @@ fn a_resume_that_another_one_has_overtaken_is_refused() {
     bench.ends_like(&whole, "run", more);
     let slow = collect(slow);
     assert_eq!(slow.expect(3), "");
-    let told = "safestep: cannot resume from run/ckpt: another trainer has saved there meanwhile; resume once more\n";
+    let told = "safestep: cannot train in run/ckpt: another trainer was there meanwhile; resume once more\n";
     assert_eq!(slow.err, told);
     assert_eq!(bench.outcome("run"), whole);
 }
