@@ -126,6 +126,10 @@ mod tests {
     /// Names are equal when they are, not when their fingerprints are.
     #[test]
     fn names_with_one_fingerprint_are_told_apart() {
+        // Miri would search for them for an hour.
+        if cfg!(miri) {
+            return;
+        }
         let [one, other] = twins();
         for names in [&[one.as_str()][..], &[&one, &other], &["a", &other, "b", &one]] {
             let (text, mut slots) = slots(names);
