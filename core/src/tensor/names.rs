@@ -143,24 +143,11 @@ pub(crate) fn duplicate_in_object<'h>(
 #[cfg(all(test, feature = "fast"))]
 mod tests {
     use super::*;
-    use crate::span::narrow;
+    use crate::tensor::slot::tests::slots_of;
     extern crate std;
     use std::format;
     use std::string::String;
     use std::vec::Vec;
-
-    /// The places of names in a text of quoted strings.
-    fn slots(names: &[&str]) -> (String, Vec<Slot>) {
-        let mut text = String::new();
-        let mut slots = Vec::new();
-        for name in names {
-            let mut slot = Slot::EMPTY;
-            slot.put_key(JsonStr::new(name.as_bytes()), narrow(text.len()));
-            text.push_str(&format!("\"{name}\""));
-            slots.push(slot);
-        }
-        (text, slots)
-    }
 
     /// The table and the sorted order agree about which names there are and which come twice, forced one after the other.
     #[test]
@@ -178,7 +165,7 @@ mod tests {
         let mut tables = 0;
         for names in cases {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let (text, slots) = slots(&names);
+            let (text, slots) = slots_of(&names);
             let mut tabled = slots.clone();
             let mut sorted = slots;
             let mut verdicts = [Verdict::new(Default::default()), Verdict::new(Default::default())];

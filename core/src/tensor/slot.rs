@@ -71,3 +71,25 @@ impl Default for Slot {
         Self::EMPTY
     }
 }
+
+/// Slots of keys alone, for those who test what is done with names.
+#[cfg(all(test, feature = "fast"))]
+pub(crate) mod tests {
+    use super::*;
+    extern crate std;
+    use std::format;
+    use std::string::String;
+    use std::vec::Vec;
+
+    /// A text of quoted strings, and the places of the names in it.
+    pub(crate) fn slots_of(names: &[&str]) -> (String, Vec<Slot>) {
+        let (mut text, mut slots) = (String::new(), Vec::new());
+        for name in names {
+            let mut slot = Slot::EMPTY;
+            slot.put_key(JsonStr::new(name.as_bytes()), narrow(text.len()));
+            text.push_str(&format!("\"{name}\""));
+            slots.push(slot);
+        }
+        (text, slots)
+    }
+}

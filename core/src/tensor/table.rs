@@ -94,11 +94,11 @@ fn bucket(fingerprint: u32, buckets: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::slot::tests::slots_of;
     extern crate std;
     use std::collections::HashMap;
     use std::format;
     use std::string::String;
-    use std::vec::Vec;
 
     /// Two names with one fingerprint, of which there are some among a few hundred thousand.
     fn twins() -> [String; 2] {
@@ -112,17 +112,6 @@ mod tests {
             .expect("numbers do not end")
     }
 
-    fn slots(names: &[&str]) -> (String, Vec<Slot>) {
-        let (mut text, mut slots) = (String::new(), Vec::new());
-        for name in names {
-            let mut slot = Slot::EMPTY;
-            slot.put_key(JsonStr::new(name.as_bytes()), narrow(text.len()));
-            text.push_str(&format!("\"{name}\""));
-            slots.push(slot);
-        }
-        (text, slots)
-    }
-
     /// Names are equal when they are, not when their fingerprints are.
     #[test]
     fn names_with_one_fingerprint_are_told_apart() {
@@ -132,7 +121,7 @@ mod tests {
         }
         let [one, other] = twins();
         for names in [&[one.as_str()][..], &[&one, &other], &["a", &other, "b", &one]] {
-            let (text, mut slots) = slots(names);
+            let (text, mut slots) = slots_of(names);
             assert!(matches!(fill(text.as_bytes(), &mut slots), Filled::Whole));
             for name in [&one, &other] {
                 let place = names.iter().position(|known| known == name);
