@@ -39,10 +39,12 @@ pub(super) fn decode<F: Format>(bytes: &[u8], values: &mut [f32]) {
 /// F16: an instruction of its own.
 #[target_feature(enable = "avx2,fma,f16c")]
 fn decode_f16(bytes: &[u8], values: &mut [f32]) {
-    let (values, last_values) = values.as_chunks_mut::<8>();
-    let (bytes, last_bytes) = bytes.as_chunks::<16>();
+    let (values, last_values) = values.as_chunks_mut::<BLOCK>();
+    let (bytes, last_bytes) = bytes.as_chunks::<{ 2 * BLOCK }>();
     for (values, bytes) in values.iter_mut().zip(bytes) {
-        store(values, _mm256_cvtph_ps(load(bytes)));
+        for (values, bytes) in values.as_chunks_mut::<8>().0.iter_mut().zip(bytes.as_chunks::<16>().0) {
+            store(values, _mm256_cvtph_ps(load(bytes)));
+        }
     }
     portable::decode::<F16>(last_bytes, last_values);
 }
